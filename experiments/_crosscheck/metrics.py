@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What backends are compared in. Each may rest on one run: in virtual time another is the same."""
+"""Metrics in which backends are compared. One run suffices: in virtual time another run is identical."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from longfat.metrics.registry import metric
 
 @metric("Mb/s", "goodput of all flows", bounds=(0, np.inf))
 def goodput_of_all(flows: FlowRows) -> float:
-    """Goodput of all flows together: their bytes over the union of their receiving times."""
+    """Aggregate goodput: the bytes of all flows over the union of their receiving times."""
     return goodput_mbps(flows)
 
 
 @metric("segments", "mean window of all flows")
 def window_of_all(connections: Connections, since_us: float) -> float:
-    """Mean of the flows' windows together: who has how much of the queue is chance."""
+    """Mean of the sum of the flows' windows: their shares of the queue are random."""
     return sum(float(samples.since(since_us).cwnd.mean()) for samples in connections)
 
 
 @metric("segments", "swing of the window")
 def window_swing(samples: Connection, since_us: float) -> float:
-    """How far a flow's window goes up and down: from its 5th to its 95th percentile."""
+    """Range of a flow's window from its 5th to its 95th percentile."""
     low, high = np.percentile(samples.since(since_us).cwnd, (5, 95))
     return float(high - low)
 
 
 @metric("packets", "mean queue at the bottleneck")
 def mean_queue(run: WholeRun, since_us: float) -> float:
-    """Mean of the longest queue of the run: that of the bottleneck."""
+    """Mean of the longest queue of the run, at the bottleneck."""
     queues = [series.values[series.t_us >= since_us] for series in run.dataset.queues(run.run.run_id).values()]
     if not queues:
         raise NoValue("no queue was sampled")

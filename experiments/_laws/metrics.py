@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the laws are read from: how a window grows each RTT, what a loss leaves of it, and what waits in the queue.
-
-Growth is that of congestion avoidance, from a loss to the next: an epoch. A window in recovery belongs to no epoch, nor
-does one below ssthresh, which is slow start.
-"""
+"""Metrics of the laws: the growth of a window each RTT, the share that a loss leaves of it, and the queue."""
 
 from __future__ import annotations
 
@@ -18,6 +14,7 @@ import numpy.typing as npt
 from longfat.dataset.load import Columns
 from longfat.metrics import data
 from longfat.metrics.data import Array, Connection, Connections, EachFlow, FlowRows, NoValue, Point, Points, Samples
+from longfat.metrics.epochs import after_losses, epochs, is_open, rounds, rtts_to_reach, slope
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import (
     BIC_S_MAX,
@@ -33,85 +30,18 @@ CA_STATES = tuple(range(5))  # all of enum tcp_ca_state (linux/tcp.h)
 DISORDER = 1
 FIRST = "flow1"
 SocketRows = Annotated[Columns, data.Source(lambda run, flow: run.dataset.sockets(run.run.run_id, FIRST))]
-OPEN_STATES = (0, 1)  # TCP_CA_Open and TCP_CA_Disorder (linux/tcp.h): no reduction is under way
 BIC_KERNEL_BETA = 819 / 1024  # net/ipv4/tcp_bic.c
 CUBIC_KERNEL_BETA = 717 / 1024  # net/ipv4/tcp_cubic.c
 LEAST_SAMPLES = 10
-FALL = 5  # segments in one step down that only a decision of Compound TCP's delay part takes
-STEPS = 10  # RTTs that a growth of Compound TCP is averaged over
+FALL = 5  # segments of a step down that only Compound TCP's delay part takes
+STEPS = 10  # RTTs over which the growth of Compound TCP is averaged
 LEAST_STEP, LEAST_DISTANCE = 20, 80  # segments: smaller steps of FAST TCP, and nearer windows, are too coarse
-TRACED_BACK = 20  # segments of growth that the end of a pause is found from
-FILTER_US = 5e6  # Westwood's filter of the rate has settled so long after a loss
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """The samples from a loss to the next, and the window that the loss before met: None for the first epoch."""
-
-    samples: Samples
-    window_before: float | None
-
-    @property
-    def left(self) -> float:
-        """What the loss before left of the window: down to ssthresh, where recovery ends. Raises AssertionError."""
-        assert self.window_before is not None
-        return float(self.samples.ssthresh[0]) / self.window_before
-
-
-def is_open(samples: Samples) -> npt.NDArray[np.bool_]:
-    """Where no reduction of the window is under way."""
-    return np.isin(samples.ca_state, OPEN_STATES)
-
-
-def epochs(samples: Samples) -> list[Epoch]:
-    """The epochs in order of time; none is empty. Raises NoValue when there is none."""
-    growing = is_open(samples) & (samples.cwnd >= samples.ssthresh)
-    starts = np.flatnonzero(growing & ~np.concatenate(([False], growing[:-1])))
-    ends = np.flatnonzero(growing & ~np.concatenate((growing[1:], [False]))) + 1
-    found: list[Epoch] = []
-    for start, end in zip(starts, ends, strict=True):
-        chosen = np.zeros(len(growing), dtype=bool)
-        chosen[start:end] = True
-        before = float(found[-1].samples.cwnd[-1]) if found else None
-        found.append(Epoch(samples.where(chosen), before))
-    if not found:
-        raise NoValue("the window was never in congestion avoidance")
-    return found
-
-
-def after_losses(samples: Samples) -> list[tuple[Epoch, float]]:
-    """The epochs with the window that a loss in congestion avoidance met before."""
-    return [(epoch, epoch.window_before) for epoch in epochs(samples) if epoch.window_before is not None]
-
-
-def slope(x: Array, y: Array) -> float:
-    """Of the straight line through the points with the least squared error."""
-    return float(np.polyfit(x - x.mean(), y, 1)[0])
-
-
-def rounds(samples: Samples) -> Array:
-    """RTTs since the first sample, as TCP counts them: one ends when the window at its start is acknowledged.
-
-    On a path without a queue this is the time in RTTs, but for pauses and bursts that a loss leaves behind.
-    """
-    ends = [samples.delivered[0]]
-    while ends[-1] < samples.delivered[-1]:
-        at = int(np.searchsorted(samples.delivered, ends[-1], side="right")) - 1
-        ends.append(ends[-1] + samples.cwnd[at])
-    return np.interp(samples.delivered, ends, np.arange(len(ends)))
-
-
-def rtts_to_reach(samples: Samples, window: float) -> float:
-    """RTTs until the window is so large, between two samples by a straight line. Raises NoValue if it never is."""
-    above = np.flatnonzero(samples.cwnd >= window)
-    if not len(above):
-        raise NoValue(f"the window does not reach {window:.0f} segments")
-    pair = slice(max(int(above[0]) - 1, 0), int(above[0]) + 1)
-    return float(np.interp(window, samples.cwnd[pair], rounds(samples)[pair]))
+TRACED_BACK = 20  # segments of growth from which the end of a pause is extrapolated
+FILTER_US = 5e6  # time after a loss until Westwood's filter of the rate has settled
 
 
 def parts(samples: Samples, above: float, up_to: float, least: float) -> Iterator[Samples]:
-    """Of each epoch the samples of windows above one size and up to another, where these grow by a least number."""
+    """Yield each epoch's samples of windows above one size and up to another, if these grow by ``least``."""
     for epoch in epochs(samples):
         part = epoch.samples.where((epoch.samples.cwnd > above) & (epoch.samples.cwnd <= up_to))
         if len(part.t_us) >= LEAST_SAMPLES // 2 and np.ptp(part.cwnd) >= least:
@@ -122,7 +52,7 @@ def parts(samples: Samples, above: float, up_to: float, least: float) -> Iterato
 def growth(
     samples: Connection, above_segments: float = 0.0, up_to_segments: float = np.inf, least_segments: float = 0.0
 ) -> Points:
-    """Segments that the window grows each RTT, in each epoch: the slope of the window over the RTTs."""
+    """Growth of the window in segments per RTT, in each epoch: its slope over the RTTs."""
     return [
         Point(slope(rounds(part), part.cwnd), {"window": part.cwnd})
         for part in parts(samples, above_segments, up_to_segments, least_segments)
@@ -133,7 +63,7 @@ def growth(
 def relative_growth(
     samples: Connection, above_segments: float = 0.0, up_to_segments: float = np.inf, least_segments: float = 0.0
 ) -> Points:
-    """Share by which the window grows each RTT, in each epoch: 0.01 when it is 1.01 times as large an RTT later."""
+    """Relative growth of the window per RTT, in each epoch: 0.01 if it is 1.01 times as large an RTT later."""
     return [
         Point(float(np.expm1(slope(rounds(part), np.log(part.cwnd)))), {"window": part.cwnd})
         for part in parts(samples, above_segments, up_to_segments, least_segments)
@@ -142,7 +72,7 @@ def relative_growth(
 
 @metric("segments", "growth each RTT in a row of HighSpeed TCP's table", over=("window",))
 def growth_in_rows(samples: Connection, above_segments: float = 0.0, up_to_segments: float = np.inf) -> Points:
-    """Segments that the window grows each RTT in each row of the table that an epoch passes, where nothing is cut."""
+    """Growth of the window in segments per RTT, in each row of the table that an epoch passes without a cut."""
     found = []
     for epoch in epochs(samples):
         window = epoch.samples.cwnd
@@ -156,7 +86,7 @@ def growth_in_rows(samples: Connection, above_segments: float = 0.0, up_to_segme
 
 @metric("segments", "growth each RTT of all windows together")
 def growth_together(connections: Connections) -> float:
-    """Segments that the sum of all windows grows each RTT, after the last loss of any of them."""
+    """Growth of the sum of all windows in segments per RTT, after the last loss of any of them."""
     last = [epochs(samples)[-1].samples for samples in connections]
     times = list(set.intersection(*(set(samples.t_us.tolist()) for samples in last)))
     last = [samples.where(np.isin(samples.t_us, times)) for samples in last]
@@ -166,36 +96,36 @@ def growth_together(connections: Connections) -> float:
 
 @metric("", "share of the window kept on a loss", over=("window",))
 def kept(samples: Connection) -> Points:
-    """What each loss leaves of the window, down to ssthresh, where recovery ends, after the first loss."""
+    """Share of the window that each loss after the first leaves: ssthresh, where recovery ends."""
     return [Point(epoch.left, {"window": before}) for epoch, before in after_losses(samples)]
 
 
 @metric("", "share of the window kept on each loss in turn", over=("moment",))
 def kept_in_turn(samples: Connection, since_us: float) -> Points:
-    """Share of the window that each loss leaves, by its time: losses of a periodic flow meet one window."""
+    """Share of the window that each loss leaves, by its time: the losses of a periodic flow meet one window."""
     moments = [(float(epoch.samples.t_us[0]), epoch) for epoch, _ in after_losses(samples)]
     return [Point(epoch.left, {"moment": moment}) for moment, epoch in moments if moment >= since_us]
 
 
 @metric("", "share of the window that a loss takes", over=("window",))
 def taken(samples: Connection) -> Points:
-    """What each loss takes of the window, after the first loss.
+    """Share of the window that each loss after the first takes.
 
-    The kernel takes whole segments, and the window before may be one of the segments that came since the last sample.
+    The kernel takes whole segments, and the window may have grown by a segment since the last sample before the loss.
     """
     return [Point(1 - epoch.left, {"window": before}, 1 / before) for epoch, before in after_losses(samples)]
 
 
 @metric("", "share of the window that the first loss takes", over=("window",))
 def first_taken(samples: Connection) -> Points:
-    """What the loss that ends slow start takes of the window."""
+    """Share of the window that the loss at the end of slow start takes."""
     window = float(samples.where(np.cumsum(~is_open(samples)) == 0).cwnd[-1])
     return [Point(1 - float(epochs(samples)[0].samples.ssthresh[0]) / window, {"window": window})]
 
 
 @metric("RTTs", "time to make up for a loss", over=("window",))
 def rtts_to_recover(samples: Connection) -> Points:
-    """RTTs from the end of recovery until the window is what it was, where no loss came in between."""
+    """RTTs from the end of recovery until the window is back, if there is no loss in between."""
     return [
         Point(rtts_to_reach(epoch.samples, before), {"window": before})
         for epoch, before in after_losses(samples)
@@ -218,7 +148,7 @@ def rtts_to_double(samples: Connection) -> float:
 
 @metric("segments", "growth each RTT by the time since the loss", over=("since", "during", "window"))
 def growth_by_time(samples: Connection) -> Points:
-    """Segments that the window grows each RTT, over the half second around each time since the last recovery's end.
+    """Growth of the window in segments per RTT, over half a second around each time since the last recovery.
 
     The second in which alpha begins to rise is left out: the kernel has a new alpha with each segment added.
     """
@@ -238,7 +168,7 @@ def growth_by_time(samples: Connection) -> Points:
 
 
 def targets(samples: Samples, beta: float) -> list[tuple[Samples, float]]:
-    """Each epoch with the window that it searches for: that of the loss before it, as ssthresh = beta w tells it.
+    """Return each epoch with its target: the window w of the loss before it, from ssthresh = beta w.
 
     With fast convergence, a loss below the target before it sets the target at (1 + beta) / 2 of the loss's window.
     """
@@ -252,7 +182,7 @@ def targets(samples: Samples, beta: float) -> list[tuple[Samples, float]]:
 
 @metric("segments", "growth each RTT far from the target", over=("distance",))
 def growth_far(samples: Connection) -> Points:
-    """Segments that BIC's window grows each RTT while its target is farther away than two S_max."""
+    """Growth of BIC's window in segments per RTT while its target is farther away than two S_max."""
     found = []
     for epoch, target in targets(samples, BIC_KERNEL_BETA):
         far = epoch.where(target - epoch.cwnd > 2.1 * BIC_S_MAX)
@@ -263,7 +193,7 @@ def growth_far(samples: Connection) -> Points:
 
 @metric("", "share of the distance covered each RTT near the target", over=("distance", "distances"))
 def approach(samples: Connection) -> Points:
-    """Share of the distance to its target that BIC's window covers in an RTT, from the exponential that this gives."""
+    """Share of the distance to its target that BIC's window covers in an RTT, from a fitted exponential."""
     found = []
     for epoch, target in targets(samples, BIC_KERNEL_BETA):
         distance = target - epoch.cwnd
@@ -276,7 +206,7 @@ def approach(samples: Connection) -> Points:
 
 @metric("", "share regained of what the loss took", over=("share",))
 def regained(samples: Connection) -> Points:
-    """Share of the loss that CUBIC has made up, at quarters of K after it; K itself is the law's."""
+    """Share of the loss that CUBIC has recovered, at quarters of the law's K after it."""
     found = []
     for epoch, target in targets(samples, CUBIC_KERNEL_BETA):
         lost, k_us = (1 - CUBIC_BETA) * target, 1e6 * cubic_k(target)
@@ -290,13 +220,13 @@ def regained(samples: Connection) -> Points:
 
 @metric("segments", "segments in the queue")
 def queued(connections: Connections, since_us: float, on_path_segments: float) -> float:
-    """Mean of all windows together less what fills the path."""
+    """Mean of the sum of all windows minus the segments that fill the path."""
     return sum(float(samples.since(since_us).cwnd.mean()) for samples in connections) - on_path_segments
 
 
 @metric("", "share of all windows")
 def window_share(flows: EachFlow, flow: str, since_us: float) -> float:
-    """A flow's part of the means of all windows."""
+    """A flow's share of the means of all windows."""
     means = {name: float(samples.since(since_us).cwnd.mean()) for name, samples in flows.items()}
     return means[flow] / sum(means.values())
 
@@ -309,7 +239,7 @@ def largest_window(samples: Connection, since_us: float) -> float:
 
 @metric("", "share of all bytes")
 def bytes_share(flows: FlowRows, flow: str) -> float:
-    """A flow's part of the goodput of all."""
+    """A flow's share of the goodput of all."""
     return float(
         sum(row["goodput_bps"] for row in flows if row["flow"] == flow) / sum(row["goodput_bps"] for row in flows)
     )
@@ -339,9 +269,9 @@ class Indication:
 
 
 def indications(samples: Samples) -> Iterator[Indication]:
-    """The early indications after which the window grew again.
+    """Yield the early indications after which the window grew again.
 
-    The growth after a pause is traced back along a straight line to the segments at which it began.
+    The growth after a pause is extrapolated backwards to the window at which it began.
     """
     calm, cwnd, t_us = is_open(samples), samples.cwnd, samples.t_us
     fell = np.flatnonzero(calm[1:] & calm[:-1] & (cwnd[1:] < 0.6 * cwnd[:-1]))
@@ -358,7 +288,7 @@ def indications(samples: Samples) -> Iterator[Indication]:
 
 @metric("", "share of the window kept on an early indication", over=("window",))
 def kept_early(samples: Connection) -> Points:
-    """What each early indication of congestion leaves of the window, where no packet was lost."""
+    """Share of the window that each early indication of congestion, without a loss, leaves."""
     return [Point(one.after / one.before, {"window": one.before}) for one in indications(samples)]
 
 
@@ -369,7 +299,7 @@ def pause(samples: Connection) -> Points:
 
 
 def falls(samples: Samples, least: float) -> npt.NDArray[np.intp]:
-    """Places of the samples before a fall of the window by ``least`` segments or more without a loss."""
+    """Return the places of samples before a fall of the window by ``least`` segments or more without a loss."""
     calm = is_open(samples)
     return np.flatnonzero(calm[1:] & calm[:-1] & (np.diff(samples.cwnd) <= -least))
 
@@ -387,7 +317,7 @@ def update(samples: Connection, goal_segments: float) -> Points:
 
 @metric("segments", "growth of both parts each RTT", over=("window",))
 def growth_by_steps(samples: Connection, rtt_us: float, up_to_segments: float) -> Points:
-    """Segments that Compound TCP's window grows each RTT, over ten of them; the first three of an epoch left out."""
+    """Growth of Compound TCP's window in segments per RTT, over ten RTTs, without the first three of an epoch."""
     found = []
     for epoch in epochs(samples):
         own = epoch.samples
@@ -400,7 +330,7 @@ def growth_by_steps(samples: Connection, rtt_us: float, up_to_segments: float) -
 
 @metric("segments", "growth each RTT with a queue", over=("window",))
 def growth_queued(samples: Connection, above_segments: float, up_to_segments: float) -> Points:
-    """Segments that Compound TCP's window grows each RTT, each time that it passes from one size to the other."""
+    """Growth of Compound TCP's window in segments per RTT, each time that it passes from one size to the other."""
     inside = is_open(samples) & (samples.cwnd > above_segments) & (samples.cwnd <= up_to_segments)
     found = []
     for start, end in pairwise(np.flatnonzero(np.diff(inside.astype(int)))):
@@ -413,7 +343,7 @@ def growth_queued(samples: Connection, above_segments: float, up_to_segments: fl
 
 @metric("segments", "backlog when the delay part gives way", over=("moment",))
 def backlog_at_fall(samples: Connection, on_path_segments: float) -> Points:
-    """What Compound TCP has queued at each decrease of its delay part."""
+    """Backlog of Compound TCP at each decrease of its delay part."""
     return [
         Point(float(samples.cwnd[at]) - on_path_segments, {"moment": float(samples.t_us[at])})
         for at in falls(samples, FALL)
@@ -422,7 +352,7 @@ def backlog_at_fall(samples: Connection, on_path_segments: float) -> Points:
 
 @metric("segments", "segments that the delay part gives up", over=("backlog",))
 def given_up(samples: Connection, on_path_segments: float) -> Points:
-    """What each decrease of the delay part takes of the window, unless it has no more; the kernel's are whole."""
+    """Segments that each decrease of the delay part takes, unless none are left; the kernel takes whole segments."""
     cwnd = samples.cwnd
     return [
         Point(float(cwnd[at] - cwnd[at + 1]), {"backlog": float(cwnd[at]) - on_path_segments}, give=1)
@@ -432,9 +362,9 @@ def given_up(samples: Connection, on_path_segments: float) -> Points:
 
 
 def tuned(samples: Samples, on_path: float, gamma: float, queued_at: Array) -> Points:
-    """The backlog at each decrease of the delay part, with gamma before the last loss and the backlog of that loss.
+    """Return the backlog at each decrease of the delay part, with gamma before the last loss and that loss's backlog.
 
-    The loss that ends slow start tunes nothing.
+    The loss at the end of slow start tunes nothing.
     """
     calm, found = is_open(samples), []
     losses = np.flatnonzero(calm[:-1] & ~calm[1:])[1:]
@@ -451,7 +381,7 @@ def tuned(samples: Samples, on_path: float, gamma: float, queued_at: Array) -> P
 def tuned_by_diffwnd(
     samples: Connection, on_path_segments: float, queue_segments: float, gamma_segments: float
 ) -> Points:
-    """What Compound TCP has queued at each decrease of its delay part, where the whole backlog tunes gamma."""
+    """Backlog of Compound TCP at each decrease of its delay part, if the whole backlog tunes gamma."""
     return tuned(samples, on_path_segments, gamma_segments, np.full(len(samples.t_us), queue_segments))
 
 
@@ -459,13 +389,13 @@ def tuned_by_diffwnd(
 def tuned_by_loss_window(
     samples: Connection, on_path_segments: float, queue_segments: float, gamma_segments: float
 ) -> Points:
-    """What Compound TCP has queued at each decrease of its delay part, where the loss part's backlog tunes gamma."""
+    """Backlog of Compound TCP at each decrease of its delay part, if the loss part's backlog tunes gamma."""
     share = 1 - samples.dwnd / np.maximum(samples.cwnd, 1)
     return tuned(samples, on_path_segments, gamma_segments, queue_segments * share)
 
 
 def waits_ms(sockets: SocketRows, states: Collection[int]) -> list[float]:
-    """List the times in ms from the last delivery to each retransmission out of one of the states of recovery."""
+    """Return the times in ms from the last delivery to each retransmission in one of the recovery states."""
     names = ("t_us", "retrans_total", "delivered_segments")
     times, sent, delivered = (np.asarray(sockets[name], dtype=np.int64) for name in names)
     last_us = np.maximum.accumulate(np.where(np.diff(delivered, prepend=delivered[:1]) > 0, times, 0))
@@ -481,7 +411,7 @@ def retransmission_wait(sockets: SocketRows) -> float:
     return waits_ms(sockets, CA_STATES)[0]
 
 
-@metric("ms", "time that a reordered segment is waited for")
+@metric("ms", "waiting time for a reordered segment")
 def reordering_wait(sockets: SocketRows) -> float:
     """Median time from the last delivery to a retransmission after fewer than three duplicate ACKs.
 

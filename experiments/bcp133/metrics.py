@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the report card measures beside the metrics of the project: losses in percent and what waits in the queue."""
+"""Metrics of the report card: retransmissions in percent, and queueing delay."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from longfat.metrics.data import Connections, FlowRows, NoValue, Pings, inside
 from longfat.metrics.registry import metric
 
 
-@metric("%", "segments sent again", bounds=(0, 100))
+@metric("%", "retransmitted segments", bounds=(0, 100))
 def resent(rows: FlowRows, connections: Connections) -> float:
-    """Segments that were sent again, in percent of all that were sent: those and the ones that arrived."""
+    """Retransmitted segments in percent of all sent segments: retransmitted and delivered ones."""
     again = [row["retrans_segments"] for row in rows]
     delivered = sum(float(samples.delivered[-1]) for samples in connections)
     if None in again or delivered <= 0:
@@ -20,18 +20,18 @@ def resent(rows: FlowRows, connections: Connections) -> float:
     return 100 * total / (total + delivered)
 
 
-@metric("ms", "delay of the queue", bounds=(0, np.inf))
+@metric("ms", "mean queueing delay", bounds=(0, np.inf))
 def waiting(pings: Pings, since_us: float, until_us: float | None = None) -> float:
-    """Mean round-trip time of the pings above the smallest of the run, in milliseconds."""
+    """Mean RTT of the pings minus the smallest RTT of the run, in milliseconds."""
     chosen = inside(pings.t_us, since_us, until_us)
     if not chosen.any():
         raise NoValue("no ping was answered in the window")
     return float(pings.values[chosen].mean() - pings.values.min()) / 1000
 
 
-@metric("ms", "delay of the queue that one ping of twenty exceeds", bounds=(0, np.inf))
+@metric("ms", "95th-percentile queueing delay", bounds=(0, np.inf))
 def long_waiting(pings: Pings, since_us: float) -> float:
-    """The 95th percentile of what ``waiting`` is the mean of."""
+    """95th percentile of the queueing delay whose mean is ``waiting``."""
     chosen = inside(pings.t_us, since_us, None)
     if not chosen.any():
         raise NoValue("no ping was answered in the window")

@@ -11,17 +11,17 @@ from longfat.metrics.goodput import require_length
 from longfat.metrics.registry import metric
 
 
-@metric("GB", "content that web users took in", bounds=(0, np.inf), name="web_bytes")
+@metric("GB", "content received by web users", bounds=(0, np.inf), name="web_bytes")
 def web_gigabytes(web: WebRows, within_us: float | None = None) -> float:
-    """GB (10^9 bytes) of content that all web users of a run received, interrupted transfers included.
+    """Content received by all web users of a run in GB (10^9 bytes), including interrupted transfers.
 
-    An amount for a time ``within_us`` exists only for users who were active as long.
+    With ``within_us``, the users must have been active for exactly this time.
     """
     require_length(web, within_us)
     return _web_bytes(web) / 1e9
 
 
-@metric("Mb/s", "content that web users took in per second", bounds=(0, np.inf), name="web_rate")
+@metric("Mb/s", "content received by web users per second", bounds=(0, np.inf), name="web_rate")
 def web_mbps(web: WebRows) -> float:
     """The same in Mb/s (10^6 bit/s): over the time from the first users' start to the last users' end."""
     total = _web_bytes(web)
@@ -30,12 +30,11 @@ def web_mbps(web: WebRows) -> float:
 
 @metric("s", "time of growth back to the window before the first cut")
 def grown_back(samples: Connection) -> float:
-    """Seconds of growth after the first fast recovery, until the congestion window is what it was before the cut.
+    """Seconds of growth after the first fast recovery, until the congestion window is back at its value before the cut.
 
-    Growth begins with the first acknowledgement after fast recovery, as the sample shows it that has it first. No
-    formula of the slides has fast recovery, nor the round trip after it in which nothing is acknowledged: where the
-    receiver's window is the limit, nothing new leaves during fast recovery. As for ``first_recovery``, the window
-    before is that of the sample before the cut, and a segment less counts as well.
+    Growth begins with the first sample after fast recovery that has new acknowledgments. The formulas of the slides
+    contain neither fast recovery nor the round trip after it without acknowledgments: if the receiver's window is the
+    limit, no new data leave during fast recovery. As for ``first_recovery``, a window one segment smaller counts.
     """
     places = cut_places(samples)
     if not len(places):

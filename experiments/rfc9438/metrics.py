@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What RFC 9438's rules are read from: what a loss leaves, how the window grows after it, and its average.
+"""Metrics of RFC 9438's rules: the share that a loss leaves, the growth of the window after it, and its average.
 
-Growth is that of an epoch: from the end of a recovery to the next loss. Nothing queues, so that time is RTTs.
+Growth is measured in epochs, from the end of a recovery to the next loss. There is no queue: the RTT is constant.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from longfat.metrics.data import Array, Connection, FlowRows, NoValue, Point, Points, Samples
+from longfat.metrics.epochs import epochs
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import CUBIC_BETA, CUBIC_C
 
-RECOVERING = 2  # TCP_CA_CWR, and all above (linux/tcp.h)
 LEAST_SAMPLES = 10
 
 
 @dataclass(frozen=True)
 class Grown:
-    """An epoch after a loss: its samples, the window that the loss met, and whether it was below the one before it."""
+    """An epoch after a loss: its samples, the window at the loss, and whether it was below the previous one."""
 
     samples: Samples
     met: float
@@ -31,7 +31,7 @@ class Grown:
 
     @property
     def seconds(self) -> Array:
-        """Seconds since its begin."""
+        """Seconds since its start."""
         return (self.samples.t_us - self.samples.t_us[0]) / 1e6
 
     @property
@@ -41,16 +41,11 @@ class Grown:
 
 
 def grown(samples: Samples) -> Iterator[Grown]:
-    """The epochs after losses, in order of time."""
-    free = (samples.ca_state < RECOVERING) & (samples.cwnd >= samples.ssthresh)
-    starts = np.flatnonzero(free & ~np.concatenate(([False], free[:-1])))
+    """Yield the epochs after losses, in order of time."""
     last = 0.0
-    for start in starts:
-        end = start + int(np.argmin(np.append(free[start:], False)))
-        chosen = np.zeros(len(free), dtype=bool)
-        chosen[start:end] = True
-        met = float(samples.ssthresh[start] + 0.5) / (717 / 1024)  # the kernel's beta, net/ipv4/tcp_cubic.c
-        yield Grown(samples.where(chosen), met, below=met < last)
+    for epoch in epochs(samples):
+        met = float(epoch.samples.ssthresh[0] + 0.5) / (717 / 1024)  # the kernel's beta, net/ipv4/tcp_cubic.c
+        yield Grown(epoch.samples, met, below=met < last)
         last = met
 
 
@@ -58,7 +53,7 @@ def grown(samples: Samples) -> Iterator[Grown]:
 def cubic_keeps(samples: Connection) -> Points:
     """ssthresh after each loss in congestion avoidance, of the window just before it.
 
-    That window is known to a segment: one may have come since the last sample.
+    The window is known to a segment: it may have grown since the last sample.
     """
     found = []
     for before, after in pairwise(grown(samples)):
@@ -68,7 +63,7 @@ def cubic_keeps(samples: Connection) -> Points:
 
 
 def _cubics(samples: Samples, below: bool) -> Iterator[tuple[Grown, float, float]]:
-    """Epochs that pass their plateau, with the factor of the cube and the window of the plateau."""
+    """Yield the epochs that pass their plateau, with the factor of the cube and the window of the plateau."""
     for epoch in grown(samples):
         length = float(epoch.seconds[-1])
         k_s = float(np.cbrt(epoch.met * ((1 + CUBIC_BETA) / 2 if below else 1) / CUBIC_C))
@@ -89,25 +84,25 @@ def cubic_factor(samples: Connection) -> Points:
 
 @metric("", "plateau, of the window at the loss", over=("window",))
 def plateau_of(samples: Connection) -> Points:
-    """Window at which growth is slowest, of the one that the loss met, where that was no lower than the one before."""
+    """Window of slowest growth over the window at the loss, unless that was below the previous one."""
     return [Point(level / epoch.met, {"window": epoch.met}) for epoch, _, level in _cubics(samples, below=False)]
 
 
 @metric("", "plateau after a loss at a lower window", over=("window",))
 def lower_plateau_of(samples: Connection) -> Points:
-    """The same where the loss met a window below the one before: fast convergence."""
+    """The same after a loss at a window below the previous one: fast convergence."""
     return [Point(level / epoch.met, {"window": epoch.met}) for epoch, _, level in _cubics(samples, below=True)]
 
 
 @metric("segments", "growth each RTT, up to the window before the loss", over=("window",))
 def growth_up_to(samples: Connection) -> Points:
-    """Segments that the window grows each RTT in an epoch, while it is below the one that the loss met."""
+    """Growth of the window in segments per RTT in an epoch, below the window at the loss."""
     return [_growth(epoch, epoch.samples.cwnd < epoch.met - 1) for epoch in grown(samples)]
 
 
 @metric("segments", "growth each RTT, beyond the window before the loss", over=("window",))
 def growth_beyond(samples: Connection) -> Points:
-    """The same while it is above."""
+    """The same above the window at the loss."""
     return [_growth(epoch, epoch.samples.cwnd > epoch.met + 1) for epoch in grown(samples)]
 
 
@@ -143,7 +138,7 @@ def of_cubic(rows: FlowRows, samples: Connection, since_us: float) -> float:
 
 
 def _loss_rate(rows: FlowRows, samples: Samples) -> float:
-    """Segments that were sent again, of all that arrived. Raises NoValue without a loss."""
+    """Return retransmitted over delivered segments. Raises NoValue without a loss."""
     again = sum(row["retrans_segments"] or 0 for row in rows)
     if not again:
         raise NoValue("nothing was lost")

@@ -76,12 +76,12 @@ def repeated_cuts(samples: Connection, within_us: float, since_us: float | None 
     return float((np.diff(cut_times_us(samples, since_us, None)) <= within_us).sum())
 
 
-@metric("packets", "queue that the RTT tells of", name="derived_queue")
+@metric("packets", "queue by the variation of the RTT", name="derived_queue")
 def derived_queue_packets(samples: Connection, port: Bottleneck, segment_bytes: float) -> float:
-    """Packets whose sending takes as long as the RTT varies: highest less smallest, at the bottleneck's rate.
+    """Packets that the bottleneck sends in the difference between the largest and the smallest RTT.
 
-    The highest RTT is the highest that lasts for a round trip. That by which a receiver delays the acknowledgment of a
-    train's odd last segment is gone with the next train; a queue is not.
+    The largest RTT is the largest that lasts for a round trip: unlike a queue, a delayed acknowledgment of a train's
+    odd last segment ends with the next train.
     """
     known = samples.where((samples.srtt_us > 0) & (samples.min_rtt_us > 0))
     if not len(known.t_us):

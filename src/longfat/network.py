@@ -18,7 +18,6 @@ from longfat.runspec import CapturePoint, Change, Egress, Flow, Ping, RunSpec, S
 ETHERNET_HEADER_BYTES = 14  # IEEE 802.3 without its frame check sequence, which framing_bytes counts
 IP_AND_TCP_HEADER_BYTES = 40  # IPv4 20 (RFC 791) + TCP 20 (RFC 9293), no options
 TIMESTAMP_OPTION_BYTES = 12  # RFC 7323, padded
-OFFLOADED_BYTES = 1 << 16  # largest segment from TCP to an interface (GSO_LEGACY_MAX_SIZE)
 PREFIX_BITS = 30  # a link has two addresses
 SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES = 2304, 4608  # SOCK_MIN_* in include/net/sock.h
 MIDDLE = "delay"  # with a number: the node in the middle of a link of a graph
@@ -269,37 +268,6 @@ def capacity_bits(found: Sequence[Step], until_us: int, since_us: int = 0) -> in
 def course(egress: Egress, end_us: int) -> tuple[Step, ...]:
     """Return the steps of a wire, one for a constant wire."""
     return steps(egress, end_us) or (Step(0, egress.wire_bps or 0, egress.wire_delay_ns),)
-
-
-def least_time_us(spec: RunSpec, one: Sent, size_bytes: int) -> int:
-    """Return a lower bound of the time in which a new TCP connection delivers a response of ``size_bytes``.
-
-    Connection and request take a round trip each, at the smallest delay of each interface during the run. Then the
-    slowest link passes every frame once at its highest rate; segmentation offload has one header for each 64 KiB.
-    """
-    there, back = route(spec, one.sender, one.receiver), route(spec, one.receiver, one.sender)
-    round_trip_us = sum(_least_delay_ns(port.egress, spec.end_us) for port in (*there, *back)) // 1000
-    rates = [(max(step.rate_bps for step in course(port.egress, spec.end_us)), port) for port in there]
-    shaped = [(rate_bps, port) for rate_bps, port in rates if rate_bps]
-    if not shaped:
-        return 2 * round_trip_us
-    rate_bps, slowest = min(shaped, key=lambda item: item[0])
-    ends = [node for node in spec.nodes if node.name in (one.sender, one.receiver)]
-    stamped = all(node.sysctls.get("net.ipv4.tcp_timestamps") != "0" for node in ends)
-    headers_bytes = IP_AND_TCP_HEADER_BYTES + (TIMESTAMP_OPTION_BYTES if stamped else 0)
-    offloaded = any({"tso", "gso"} & set(node.offloads) for node in ends if node.name == one.sender)
-    segment_bytes = OFFLOADED_BYTES if offloaded else min(port.mtu_bytes for port in there) - headers_bytes
-    on_wire = size_bytes + -(-size_bytes // segment_bytes) * (headers_bytes + frame_bytes(0, slowest.egress))
-    return 2 * round_trip_us + 8_000_000 * on_wire // rate_bps
-
-
-def _least_delay_ns(egress: Egress, end_us: int) -> int:
-    """Return the smallest possible delay of a packet at an interface."""
-    drawn = egress.impairment
-    if drawn and drawn.overtaking_ppm:
-        return 0
-    least = min(step.delay_ns for step in course(egress, end_us))
-    return max(0, least - 1000 * drawn.jitter_us) if drawn else least
 
 
 def lay_out(spec: RunSpec) -> Topology:

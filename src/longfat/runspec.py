@@ -159,7 +159,9 @@ class Requests:
     """Users at one node with requests to a server, the sender, at another: each request is a TCP connection.
 
     A user sends ``request_bytes``, receives a response and thinks. Responses have a mean of ``response_bytes`` and the
-    distribution ``sizes``, with ``shape`` for Pareto; think times have a mean of ``think_us`` and ``thinking``.
+    distribution ``sizes``, with ``shape`` for Pareto; think times have a mean of ``think_us`` and ``thinking``. With
+    ``every_us`` there are no users: requests begin at random times with this mean distance. ``table`` has points
+    (bytes, millionths of smaller or equal responses) of a distribution, with linear interpolation.
     """
 
     what: ClassVar[str] = "requests"
@@ -171,79 +173,14 @@ class Requests:
     cca: str
     duration_us: int
     response_bytes: int
-    sizes: Literal["fixed", "exponential", "pareto"] = "fixed"
+    sizes: Literal["fixed", "exponential", "pareto", "table"] = "fixed"
     shape: float = 1.5
     request_bytes: int = 200
     think_us: int = 0
     thinking: Literal["fixed", "exponential"] = "exponential"
     start_us: int = 0
-
-
-@dataclass(frozen=True)
-class ShortFlows:
-    """TCP connections that start independently of each other, every ``every_us`` on average.
-
-    Sizes have a mean of ``size_bytes`` and the distribution ``sizes``, with ``shape`` for Pareto, or as the deviation
-    of the logarithm for lognormal. ``table`` has points (bytes, millionths of smaller or equal flows) of a
-    distribution, with linear interpolation.
-    """
-
-    what: ClassVar[str] = "short flows"
-
-    name: str
-    sender: str
-    receiver: str
-    cca: str
-    duration_us: int
-    every_us: int
-    size_bytes: int
-    arrivals: Literal["poisson", "fixed"] = "poisson"
-    sizes: Literal["fixed", "exponential", "pareto", "lognormal", "table"] = "fixed"
-    shape: float = 1.5
-    table: tuple[tuple[int, int], ...] = ()
-    start_us: int = 0
-
-
-@dataclass(frozen=True)
-class Video:
-    """A video that a server at one node sends to a viewer at another in segments over one TCP connection.
-
-    Each segment of ``segment_us`` has a rate from ``ladder_bps``, ascending, chosen by the level of the buffer or by
-    the rate of earlier segments (``choice``). A segment waits for room in ``buffer_us``.
-    """
-
-    what: ClassVar[str] = "video"
-
-    name: str
-    sender: str
-    receiver: str
-    cca: str
-    duration_us: int
-    ladder_bps: tuple[int, ...]
-    segment_us: int = 4_000_000
-    buffer_us: int = 30_000_000
-    choice: Literal["buffer", "rate"] = "buffer"
-    start_us: int = 0
-
-
-@dataclass(frozen=True)
-class Incast:
-    """A sender in a ``group`` whose senders answer the same request of a receiver at once.
-
-    Each sends ``block_bytes`` over a persistent connection. The next request follows ``pause_us`` after all blocks.
-    """
-
-    what: ClassVar[str] = "incast"
-
-    name: str
-    group: str
-    sender: str
-    receiver: str
-    cca: str
-    duration_us: int
-    block_bytes: int
-    pause_us: int = 0
-    start_us: int = 0
+    every_us: int | None = field(default=None, metadata=LATER)
+    table: tuple[tuple[int, int], ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -286,14 +223,15 @@ KINDS: dict[str, type[Called]] = {
     "web": Web,
     "udp": Udp,
     "requests": Requests,
-    "short_flows": ShortFlows,
-    "video": Video,
-    "incast": Incast,
     "programs": Program,
     "pings": Ping,
 }
 """Kinds of traffic by name: a member of RunSpec, a module of ``longfat.traffic`` with everything about the kind, and a
 module of ``longfat.guest.kinds``, which runs it."""
+
+
+REMOVED = ("short_flows", "video", "incast")
+"""Kinds of traffic that earlier locks list, always empty in locks that this version reads."""
 
 
 @dataclass(frozen=True)
@@ -337,9 +275,6 @@ class RunSpec:
     web: tuple[Web, ...] = field(default=(), metadata=LATER)
     udp: tuple[Udp, ...] = field(default=(), metadata=LATER)
     requests: tuple[Requests, ...] = field(default=(), metadata=LATER)
-    short_flows: tuple[ShortFlows, ...] = field(default=(), metadata=LATER)
-    video: tuple[Video, ...] = field(default=(), metadata=LATER)
-    incast: tuple[Incast, ...] = field(default=(), metadata=LATER)
     programs: tuple[Program, ...] = field(default=(), metadata=LATER)
     duration_us: int | None = field(default=None, metadata=LATER)
 
@@ -403,5 +338,6 @@ class RunSpec:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RunSpec:
         """Build from the plain dictionaries and lists of a lock. Raises TypeError on other data."""
-        spec: RunSpec = build(cls, data)
+        known = {key: value for key, value in data.items() if key not in REMOVED or value}
+        spec: RunSpec = build(cls, known)
         return spec

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's folder, opened: what a command hands down, so that each of its files is read and checked once.
+"""A study's folder, passed to all parts of a command, so that each of its files is read and checked once.
 
-Owns the names of the files, and which experiments an artifact rests on: those of the figures that show it and of the
-claims about it. Must not know of results.
+Owns the names of the files, and the experiments of an artifact: those of its figures and claims. Must not know results.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from typing import TYPE_CHECKING
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import header_of, study_of
 from longfat.manifest.models import Header
-from longfat.manifest.names import Finding, unknown
-from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import Study
 from longfat.manifest.warn import study_warnings
 from longfat.runspec import Scalar
+from longfat.schema.names import Finding, unknown
+from longfat.schema.source import Source, read_source
 
-if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when it is asked for
+if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when needed
     from longfat.figures.document import Catalogue, FiguresDocument
     from longfat.relations.claims import Claim
     from longfat.relations.paper import PaperNumbers
@@ -39,9 +38,9 @@ REFERENCE = "reference"  # the folder of committed references
 class StudyFolder:
     """A folder with a study.yaml; claims.yaml and figures.yaml may be absent.
 
-    ``given`` is assumed for unknowns in place of their defaults, in the study of ``base``, whose claims these are: no
-    assumption changes their text. Where ``only`` names experiments, the study has no others. What a file says is read
-    when it is first asked for, and raises StudyError with all that is wrong with it.
+    ``given`` values of unknowns replace their defaults in the study of ``base``, from which the claims come. If
+    ``only`` names experiments, the study has no others. A file is read when it is first needed; StudyError lists all
+    its problems.
     """
 
     path: Path
@@ -52,16 +51,16 @@ class StudyFolder:
 
     @property
     def name(self) -> str:
-        """The name that the study's results go by: that of its folder."""
+        """The name of the folder, which results also have."""
         return self.path.resolve().name
 
     def assuming(self, given: Mapping[str, Scalar], only: Iterable[str] = ()) -> StudyFolder:
-        """The same study with other assumptions, and of its experiments ``only`` those named, if any are."""
+        """Return the study with other values of unknowns, and only the named experiments, if any."""
         return StudyFolder(self.path, given, frozenset(only), self.base or self, self._sources)
 
     @cached_property
     def header(self) -> Header:
-        """What the manifest says beside its experiments, which may be faulty."""
+        """The manifest without its experiments, which may be wrong."""
         return header_of(self._source(MANIFEST))
 
     @cached_property
@@ -75,7 +74,7 @@ class StudyFolder:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What is allowed in the manifest and claims and yet is hardly meant."""
+        """Problems of manifest and claims that are allowed but probably not intended."""
         from longfat.relations.claim_lint import few_repetitions
 
         source = self._source(MANIFEST)
@@ -83,10 +82,12 @@ class StudyFolder:
         return (*(source.problem(finding) for finding in found), *study_warnings(source, self.study))
 
     def _other_name(self) -> Iterator[Finding]:
-        """A name in the manifest that is not the folder's, by which results and evidence go."""
+        """Yield a name in the manifest that differs from the folder's."""
         if self.study.name != self.name:
             message = f"{self.study.name!r} is not the name of the folder, {self.name!r}"
-            yield Finding(("study",), message, "commands, results and evidence go by the folder's; give both one name")
+            yield Finding(
+                ("study",), message, "commands, results and evidence use the folder's name; use one name for both"
+            )
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
@@ -106,7 +107,7 @@ class StudyFolder:
 
     @cached_property
     def figures(self) -> FiguresDocument:
-        """What figures.yaml asks for; the study's own metrics are registered with it."""
+        """The figures in figures.yaml; the study's own metrics are registered with them."""
         from longfat.figures.document import FiguresDocument, figures_of
 
         if not self.has(FIGURES):
@@ -115,39 +116,39 @@ class StudyFolder:
 
     @property
     def catalogue(self) -> Catalogue:
-        """What figures.yaml says of the paper's catalogue, however its figures are drawn."""
+        """The paper's catalogue in figures.yaml, even if its figures are wrong."""
         from longfat.figures.document import Catalogue, catalogue_of
 
         return catalogue_of(self._source(FIGURES)) if self.has(FIGURES) else Catalogue(None, {})
 
     @property
     def judged_by(self) -> tuple[Path, ...]:
-        """The files that verdicts go by, whether they are there or not."""
+        """The files that verdicts depend on, existing or not."""
         return self._with_metrics(MANIFEST, CLAIMS)
 
     @property
     def drawn_by(self) -> tuple[Path, ...]:
-        """The same of figures."""
+        """The files that figures depend on, existing or not."""
         return self._with_metrics(MANIFEST, FIGURES)
 
     def has(self, file: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether the file exists."""
         return (self.path / file).exists()
 
     def digest(self, file: str) -> str:
-        """The SHA-256 of a file, in hexadecimal digits; "" where it is absent."""
+        """Return the SHA-256 (hex) of a file; "" if it is absent."""
         return hashlib.sha256((self.path / file).read_bytes()).hexdigest() if self.has(file) else ""
 
     def pace(self, profile: str, stack: str) -> dict[str, float]:
-        """What runs took over the plan's model by experiment, where the nearest of the references was made.
+        """Return measured over modelled time of runs by experiment, from the nearest reference.
 
-        Empty where none says so.
+        Empty if no reference has it.
         """
         found = []
         for path in sorted((self.path / REFERENCE).glob("*.json")):
-            told = json.loads(path.read_text(encoding="ascii"))
-            if told.get("pace"):
-                found.append(((told["profile"] == profile, told["stack"] == stack), told["pace"]))
+            reference = json.loads(path.read_text(encoding="ascii"))
+            if reference.get("pace"):
+                found.append(((reference["profile"] == profile, reference["stack"] == stack), reference["pace"]))
         return dict(max(found, key=lambda one: one[0])[1]) if found else {}
 
     def check(self) -> None:
@@ -164,16 +165,16 @@ class StudyFolder:
             raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
 
     def experiments_by_artifact(self) -> dict[str, tuple[str, ...]]:
-        """The experiments of every artifact, in the order of figures.yaml, then claims.yaml."""
+        """Return the experiments of every artifact, in the order of figures.yaml, then claims.yaml."""
         found: dict[str, dict[str, None]] = {}
         for artifact, experiments in self._pairs():
             found.setdefault(artifact, {}).update(dict.fromkeys(experiments))
         return {artifact: tuple(experiments) for artifact, experiments in found.items()}
 
     def experiments_named(self, only: Sequence[str]) -> tuple[str, ...]:
-        """The experiments that ``only`` names, by their own ids or by those of artifacts.
+        """Return the experiments that ``only`` names, by their ids or by artifacts.
 
-        Raises StudyError with every name that is neither.
+        Raises StudyError with every unknown name.
         """
         own = [experiment.id for experiment in self.study.experiments]
         if all(name in own for name in only):
@@ -186,7 +187,7 @@ class StudyFolder:
             if name not in known
         ]
         problems += [
-            Problem("--only", None, "", f"{name!r} rests on no experiment", "it is drawn without a run")
+            Problem("--only", None, "", f"{name!r} has no experiment", "it is drawn without a run")
             for name in only
             if name not in own and not artifacts.get(name, own)
         ]
@@ -218,5 +219,5 @@ class StudyFolder:
 
 
 def studies_in(experiments: Path) -> list[StudyFolder]:
-    """The studies of a folder of studies, by name."""
+    """Return the studies of a folder of studies, by name."""
     return [StudyFolder(path.parent) for path in sorted(experiments.glob(f"*/{MANIFEST}"))]

@@ -23,7 +23,6 @@ from longfat.runspec import (
     DeliberateDrop,
     Egress,
     Impairment,
-    Incast,
     Interface,
     Link,
     Ping,
@@ -33,9 +32,7 @@ from longfat.runspec import (
     Requests,
     RunSpec,
     Scalar,
-    ShortFlows,
     Udp,
-    Video,
     Web,
 )
 
@@ -124,13 +121,6 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
         Udp.what: dataclasses.replace(spec, udp=(Udp("u", "client1", "server", 10**6, 1_000_000),)),
         Requests.what: dataclasses.replace(
             spec, requests=(Requests("ask", "client1", "server", 1, "reno", 1_000_000, 1000),)
-        ),
-        ShortFlows.what: dataclasses.replace(
-            spec, short_flows=(ShortFlows("s", "client1", "server", "reno", 1_000_000, 10_000, 1000),)
-        ),
-        Video.what: dataclasses.replace(spec, video=(Video("v", "client1", "server", "reno", 1_000_000, (10**6,)),)),
-        Incast.what: dataclasses.replace(
-            spec, incast=(Incast("i.1", "i", "client1", "server", "reno", 1_000_000, 1000),)
         ),
         Program.what: dataclasses.replace(
             spec, programs=(Program("p", "client1", "server", ("true",), ("true",), 1_000_000),)

@@ -56,7 +56,7 @@ def apptainer(home: Path, *arguments: str | Path) -> None:
 
 def test_the_smoke_study_ends_under_apptainer_as_it_does_outside(home: Path) -> None:
     sif = home / "longfat.sif"
-    apptainer(home, "build", sif, f"docker-archive:{build(Console()).path}")
+    apptainer(home, "build", sif, f"docker-archive:{build(Console())}")
     apptainer(home, "run", "--bind", f"{home}/results:/results", sif, "reproduce", "_smoke")
     match = compare(home / "results/_smoke", StudyFolder(STUDY))
     assert match.status in ("identical", "no_reference"), match.lines

@@ -28,7 +28,7 @@ FILES = {  # pattern below the results folder, and the command or page that read
     "verdicts": ("verdicts.json", "report"),
     "first claims": ("claims-first.json", "report"),
     "figure": ("figures/*", "report"),
-    "seal": ("seals/*", "report"),
+    "checksums": ("checksums/*", "report"),
     "report": ("report.html", "front page"),
     "events": ("events.jsonl", "report"),
 }

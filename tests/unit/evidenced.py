@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fabricated_results import write_results, write_study
 from fake_backend import FakeBackend
-from test_canary import STUDY as CANARIES
+from test_kernel_check import STUDY as CANARIES
 
 from longfat.cli import evidence
 from longfat.cli.console import Output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often the engine of verdicts errs, and how often it decides, on runs whose truth is known.
+"""The error rates and the power of verdicts, on runs whose truth is known.
 
 Run as a program it prints the tables of docs/verdicts.md:
 ``PYTHONPATH=src python tests/unit/simulated_verdicts.py [SIMULATIONS]``.
@@ -73,49 +73,32 @@ def prior(table: Table) -> Prior:
     return prior_of([{("experiment", k): float(value) for k, value in enumerate(row)} for row in table])
 
 
-def new_rule(table: Table, what: What, distance: float, limits: Limits) -> Chances:
-    """What is compared, where the true difference is the distance."""
+def compared(table: Table, what: What, distance: float, limits: Limits) -> Chances:
+    """Compare the sides, whose true difference is the distance."""
     known = prior(table)
     first, second = SIDES[what]
     one = estimated(table, first, known, distance)
     return limits.chances(difference(one, estimated(table, second, known) if second else exactly(LEVEL_OF_VALUES)))
 
 
-def old_rule(table: Table, what: What, distance: float, limits: Limits) -> Chances:
-    """As before: t intervals over repetitions, the worst of both, all of it inside or outside."""
-    n = table.shape[1]
-    quantile = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 8: 2.365, 10: 2.262, 12: 2.201}[n]
-    sides = [table[rows].mean(axis=0) for rows in SIDES[what] if rows]
-    reach = sum(quantile * float(side.std(ddof=1)) / math.sqrt(n) for side in sides)
-    other = float(sides[1].mean()) if len(sides) > 1 else LEVEL_OF_VALUES
-    value = float(sides[0].mean()) - other + distance
-    low, high = value - reach, value + reach
-    inside = low > limits.low and high < limits.high
-    outside = high <= limits.low or low >= limits.high
-    return Chances(float(not inside), float(not outside))
-
-
 POWER: Mapping[What, tuple[float, float]] = {"two scenarios": (1.0, 2.0), "two means": (0.5, 1.0)}
-Rule = Callable[[Table, What, float, Limits], Chances]
 ORDER = Limits(0.0, math.inf, False)
 
 
-def rates(
-    kind: str, n: int, shared: float, what: What, distance: float, limits: Limits, times: int, rule: Rule = new_rule
-) -> Rates:
-    """How often a comparison holds and fails."""
+def rates(kind: str, n: int, shared: float, what: What, distance: float, limits: Limits, times: int) -> Rates:
+    """Return how often a comparison holds and fails."""
     rng = np.random.default_rng([len(kind), n, int(100 * shared), len(what), times])
-    found = [rule(runs(rng, kind, n, shared), what, distance, limits) for _ in range(times)]
+    found = [compared(runs(rng, kind, n, shared), what, distance, limits) for _ in range(times)]
     holds = sum(one.holds <= LEVEL < one.fails for one in found)
     return Rates(holds / times, sum(one.fails <= LEVEL for one in found) / times)
 
 
 def parts_that_fail(kind: str, n: int, parts: int, times: int) -> float:
-    """How often a claim of several parts, each true by nothing, has one that fails after Holm."""
+    """Return how often a claim of several equal parts has one that fails after Holm."""
     rng = np.random.default_rng([parts, n, times])
     found = 0
     for _ in range(times):
-        chances = [new_rule(runs(rng, kind, n, 0.0), "two scenarios", 0.0, ORDER).fails for _ in range(parts)]
+        chances = [compared(runs(rng, kind, n, 0.0), "two scenarios", 0.0, ORDER).fails for _ in range(parts)]
         found += bool(fallen(chances))
     return found / times
 
@@ -124,10 +107,10 @@ REPETITIONS = (3, 5, 10)
 
 
 def error_table(times: int) -> str:
-    """How often equals are held apart, found the other way round, or half of the paper's difference found none."""
+    """Format how often equals are found different, reversed, or half of the paper's difference is found to be none."""
     lines = [
-        "| runs | shared | compared | falsely holds | falsely fails | falsely no effect | old rule, both |",
-        "|---|---|---|---|---|---|---|",
+        "| runs | shared | compared | falsely holds | falsely fails | falsely no effect |",
+        "|---|---|---|---|---|---|",
     ]
     margin = 5.0
     none = Limits(0.0, math.inf, False, margin)
@@ -136,23 +119,21 @@ def error_table(times: int) -> str:
             for what in SIDES:
                 null = [rates(kind, n, shared, what, 0.0, ORDER, times) for n in REPETITIONS]
                 edge = [rates(kind, n, shared, what, margin, none, times).fails for n in REPETITIONS]
-                old = [sum(rates(kind, n, shared, what, 0.0, ORDER, times, old_rule)) for n in REPETITIONS]
-                columns = [one.holds for one in null], [one.fails for one in null], edge, old
+                columns = [one.holds for one in null], [one.fails for one in null], edge
                 cells = (", ".join(f"{100 * rate:.1f}" for rate in column) for column in columns)
                 lines.append(f"| {kind} | {shared:.0%} | {what} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def power_table(times: int) -> str:
-    """How often a true order is found, by this engine and by the rule before it."""
-    lines = ["| runs | compared | true difference | holds | held by the old rule |", "|---|---|---|---|---|"]
+    """Format how often a true order is found."""
+    lines = ["| runs | compared | true difference | holds |", "|---|---|---|---|"]
     for kind in VARYING:
         for what, sizes in POWER.items():
             for size in sizes:
                 given = [(kind, n, 0.0, what, size * DEVIATION, ORDER, times) for n in REPETITIONS]
-                columns = [rates(*one).holds for one in given], [rates(*one, old_rule).holds for one in given]
-                cells = (", ".join(f"{100 * rate:.0f}" for rate in column) for column in columns)
-                lines.append(f"| {kind} | {what} | {size:g} sd | {' | '.join(cells)} |")
+                holds = ", ".join(f"{100 * rates(*one).holds:.0f}" for one in given)
+                lines.append(f"| {kind} | {what} | {size:g} sd | {holds} |")
     return "\n".join(lines)
 
 

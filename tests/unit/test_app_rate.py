@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from fabricated_results import write_results
 
-from longfat.backends.ns3 import Ns3Backend
 from longfat.dataset.build import build_dataset
 from longfat.errors import StudyError
 from longfat.gates import Evidence
@@ -150,11 +149,6 @@ def test_a_slow_application_costs_less_than_the_path(tmp_path: Path) -> None:
         path.write_text(MANIFEST.replace("KEYS", keys), encoding="utf-8")
         costs.append(estimate(build_plan(load_study(path), pins={}), jobs=1).wall_seconds)
     assert costs[0] < costs[1]
-
-
-def test_a_simulator_refuses_an_application_with_a_rate(tmp_path: Path) -> None:
-    spec = planned(tmp_path, "rate: 4 Mbit/s")
-    assert any("limited by their application" in reason for reason in Ns3Backend("", "none", ()).refuses(spec))
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -148,14 +146,25 @@ def test_a_moved_checkout_sets_the_machine_up_again(machine: Machine) -> None:
     assert "--help" not in Machine(moved, machine.programs, machine.log).start().stdout
 
 
-def test_a_user_without_root_or_sudo_learns_the_command_to_run_as_root(machine: Machine) -> None:
+@pytest.mark.parametrize(
+    ("sudo", "apt", "message"),
+    [
+        (None, True, "apt-get update && apt-get install --no-install-recommends one two"),
+        ("", True, "were installed, but their programs are still missing: one two"),
+        ("exit 1", True, "./just: this command failed: sudo apt-get update"),
+        (None, False, "these Debian packages (or their equivalents) are missing: one two"),
+    ],
+)
+def test_a_set_up_that_cannot_go_on_says_what_to_do(
+    machine: Machine, sudo: str | None, apt: bool, message: str
+) -> None:
     machine.needs("one /nonesuch/one # reason\ntwo nonesuch-two # reason\nthree sh # reason\n")
+    if sudo is not None:
+        machine.install("sudo", sudo)
+    if not apt:
+        (machine.programs / "apt-get").unlink()
     done = machine.start("test")
-    assert done.returncode == 3
-    assert done.stderr.splitlines() == [
-        "./just: packages are missing, and there is neither root nor sudo to install them. As root:",
-        "  apt-get update && apt-get install --no-install-recommends one two",
-    ]
+    assert (done.returncode, message in done.stderr) == (3, True), done.stderr
 
 
 def test_sudo_is_used_only_after_saying_so(machine: Machine) -> None:
@@ -164,31 +173,9 @@ def test_sudo_is_used_only_after_saying_so(machine: Machine) -> None:
     machine.install("apt-cache", "exit 0")
     done = machine.start("test")
     install = "env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends one extra"
-    assert done.stderr.splitlines()[:3] == [
-        "./just: missing packages: one extra",
-        "./just: running: sudo apt-get update",
-        f"./just: running: sudo {install}",
-    ]
-    assert [call for call in machine.calls() if call.startswith("sudo")] == [
-        "sudo apt-get update",
-        f"sudo {install}",
-    ]
-
-
-def test_a_package_that_does_not_bring_its_program_is_an_error(machine: Machine) -> None:
-    machine.needs("one nonesuch-one # reason\n")
-    machine.install("sudo")
-    done = machine.start("test")
-    assert done.returncode == 3
-    assert "were installed, but their programs are still missing: one" in done.stderr
-
-
-def test_a_failed_installation_names_its_command(machine: Machine) -> None:
-    machine.needs("one nonesuch-one # reason\n")
-    machine.install("sudo", "exit 1")
-    done = machine.start("test")
-    assert done.returncode == 3
-    assert done.stderr.splitlines()[-1] == "./just: this command failed: sudo apt-get update"
+    said = [line.partition("running: ")[2] for line in done.stderr.splitlines() if "running: " in line]
+    assert said == ["sudo apt-get update", f"sudo {install}"]
+    assert [call for call in machine.calls() if call.startswith("sudo")] == said
 
 
 def test_what_is_only_wanted_does_not_ask_a_normal_user_for_root(machine: Machine) -> None:
@@ -209,27 +196,13 @@ def test_root_goes_on_without_a_wanted_package_that_the_archives_lack(machine: M
     assert not any("install" in call for call in machine.calls())
 
 
-def test_another_system_learns_what_is_missing_and_of_the_container(machine: Machine) -> None:
-    machine.needs("one nonesuch-one # reason\n")
-    (machine.programs / "apt-get").unlink()
-    done = machine.start("test")
-    assert done.returncode == 3
-    assert (
-        "this system has no apt-get, and these Debian packages (or their equivalents) are missing: one" in done.stderr
-    )
-    assert f"docker run --rm -it -v '{machine.checkout}':/longfat -w /longfat debian:bookworm ./just" in done.stderr
-
-
 def test_a_python_that_is_too_old_is_named_with_what_is_needed(machine: Machine) -> None:
     script = machine.checkout / "just"
     script.write_text(script.read_text().replace("oldest=3.11", "oldest=3.99"))
     machine.install("python3", "case $1 in --version) echo Python 3.9.2 ;; *) exit 1 ;; esac")
     done = machine.start("test")
     assert done.returncode == 3
-    assert done.stderr.splitlines()[0] == (
-        f"./just: {machine.programs}/python3 is Python 3.9.2, but Python 3.99 or newer is needed."
-    )
-    assert "docker run" in done.stderr
+    assert "python3 is Python 3.9.2, but Python 3.99 or newer is needed" in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -284,33 +257,6 @@ def test_no_file_of_the_current_folder_is_executed(machine: Machine, tmp_path: P
     done = subprocess.run([program], cwd=here, env={}, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert str(here) not in done.stdout
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.parametrize(("mode", "said"), [(0o700, "skipped: "), (0o755, "started")])
-def test_the_step_of_a_normal_user_is_skipped_where_others_may_not_enter(mode: int, said: str) -> None:
-    folder = Path(tempfile.mkdtemp())
-    try:
-        folder.chmod(mode)
-        (folder / "checkout/.venv/bin").mkdir(parents=True)
-        (folder / "scratch/cache").mkdir(parents=True)
-        for name in ("just", ".venv/bin/just"):
-            (folder / "checkout" / name).write_text("#!/bin/sh\necho started\n")
-            (folder / "checkout" / name).chmod(0o755)
-        step = re.search(r"^as_normal_user\(\) \{\n.*?^\}\n", (ROOT / ".ci/run").read_text(), re.M | re.S)
-        assert step is not None
-        environment = {**os.environ, "scratch": f"{folder}/scratch", "LONGFAT_CACHE": f"{folder}/scratch/cache"}
-        done = subprocess.run(
-            ["bash", "-euc", f"{step[0]}\nas_normal_user"],
-            cwd=folder / "checkout",
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith(said)
-    finally:
-        shutil.rmtree(folder)
 
 
 def test_the_tools_of_developers_come_with_the_first_recipe_that_needs_them(machine: Machine) -> None:

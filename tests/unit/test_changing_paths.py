@@ -174,10 +174,3 @@ def test_a_wire_that_did_not_follow_its_steps_invalidates_the_run(
     port.update(read)
     found = misses(Evidence(spec, achieved, reports))
     assert found == () if words is None else (len(found) == 1 and words in found[0])
-
-
-def test_a_run_reads_back_from_its_text(tmp_path: Path) -> None:
-    (tmp_path / "some.trace").write_text("1\n")
-    spec = planned(tmp_path, "trace: some.trace\n      changes: [{at: 1 s, outage: 1 s}]")
-    assert RunSpec.from_json(spec.to_json()) == spec
-    assert not {"changes", "trace"} & set(planned(tmp_path, "receivers: 1").to_json().split('"'))

@@ -48,33 +48,26 @@ def group(name: str, limit: str, used: int, cache: int = 0) -> dict[str, str]:
     return {f"sys/fs/cgroup/{name}/{file}": f"{text}\n" for file, text in values.items()}
 
 
-def test_without_limits_all_available_memory_is_for_guests(tmp_path: Path) -> None:
-    assert available_bytes(machine(tmp_path, "0::/\n", {})) == AVAILABLE
+@pytest.mark.parametrize(
+    ("groups", "files", "available"),
+    [
+        ("0::/\n", {}, AVAILABLE),
+        ("0::/user/study\n", group("user/study", str(3 * GIB), 2 * GIB, cache=GIB // 2), GIB + GIB // 2),
+        ("0::/user/study\n", group("user", str(2 * GIB), GIB) | group("user/study", "max", 0), GIB),
+        ("0::/docker/0123\n", group(".", str(2 * GIB), GIB), GIB),  # in a container only the mount exists
+        ("0::/a\n", group("a", str(GIB), 2 * GIB), 0),
+    ],
+)
+def test_the_narrowest_control_group_limits_the_memory(
+    tmp_path: Path, groups: str, files: dict[str, str], available: int
+) -> None:
+    assert available_bytes(machine(tmp_path, groups, files)) == available
 
 
 def test_a_kernel_without_control_groups_has_no_limit_of_theirs(tmp_path: Path) -> None:
     made = machine(tmp_path, "", {})
     (made / "proc/self/cgroup").unlink()
     assert available_bytes(made) == AVAILABLE
-
-
-def test_the_limit_of_a_control_group_counts_without_what_is_in_use(tmp_path: Path) -> None:
-    files = group("user/study", str(3 * GIB), 2 * GIB, cache=GIB // 2)
-    assert available_bytes(machine(tmp_path, "0::/user/study\n", files)) == GIB + GIB // 2
-
-
-def test_the_narrowest_of_nested_groups_counts(tmp_path: Path) -> None:
-    files = group("user", str(2 * GIB), GIB) | group("user/study", "max", 0)
-    assert available_bytes(machine(tmp_path, "0::/user/study\n", files)) == GIB
-
-
-def test_a_container_whose_path_is_the_machines_has_its_limit_at_the_mount(tmp_path: Path) -> None:
-    files = group(".", str(2 * GIB), GIB)
-    assert available_bytes(machine(tmp_path, "0::/docker/0123\n", files)) == GIB
-
-
-def test_a_group_over_its_limit_leaves_nothing(tmp_path: Path) -> None:
-    assert available_bytes(machine(tmp_path, "0::/a\n", group("a", str(GIB), 2 * GIB))) == 0
 
 
 def test_this_machine_has_some_memory() -> None:

@@ -16,10 +16,13 @@ from longfat.errors import Problem, StudyError
 from longfat.guest import policers, tc
 from longfat.guest.qdisc import card_commands, impairment_command, queue_commands
 from longfat.guest.wire import Wire
-from longfat.manifest import examples
+from longfat.manifest.changing import Change
+from longfat.manifest.impairments import Bursts
 from longfat.manifest.load import load_study
+from longfat.manifest.models import TOPOLOGIES as MODELS
 from longfat.network import impairment_seed, ports
 from longfat.plan import build_plan
+from longfat.queues import KINDS as QUEUES
 from longfat.runspec import RunSpec
 from longfat.traffic import SECTIONS
 from longfat.units import Duration, Rate, Ratio, Size
@@ -27,13 +30,14 @@ from longfat.units import Duration, Rate, Ratio, Size
 NUMBERS = ("0", "7", "999999999999999", "-1")
 UNITS = [list(kind.units) for kind in (Rate, Duration, Size, Ratio)] + [["bdp"]]
 TOPOLOGIES = {
-    **{f"{kind} {at}": text for kind, texts in examples.TOPOLOGIES.items() for at, text in enumerate(texts)},
+    **{f"{kind} {at}": text for kind, model in MODELS.items() for at, text in enumerate(model.examples)},
     **{
         f"queue {kind}": f"{{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, bottleneck_queue: {text}}}"
-        for kind, text in examples.QUEUES.items()
+        for kind, queue in QUEUES.items()
+        for text in queue.examples
     },
-    "bursts": f"{{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: {examples.BURSTS}}}",
-    "changes": f"{{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, changes: {examples.CHANGES}}}",
+    "bursts": f"{{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: {Bursts.examples[0]}}}",
+    "changes": f"{{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, changes: [{Change.examples[0]}]}}",
 }
 HOSTS = {
     "mtu": "1500 B",
@@ -112,7 +116,7 @@ def test_no_number_of_a_manifest_ends_in_a_traceback(tmp_path: Path, name: str) 
     (tmp_path / "send.py").write_text("")
     (tmp_path / "receive.py").write_text("")
     plain = yaml.safe_load(TOPOLOGIES.get(name, TOPOLOGIES["dumbbell 0"]))
-    section = {name: [yaml.safe_load(SECTIONS[name].example)]} if name in SECTIONS and name != "flows" else {}
+    section = {name: [yaml.safe_load(SECTIONS[name].model.examples[0])]} if name in SECTIONS and name != "flows" else {}
     data = whole(plain, **section)
     for one in (entry for entries in section.values() for entry in entries):
         one |= {"algorithm": "a"} if "algorithm" in one else {}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,25 +13,10 @@ import pytest
 from longfat.guest import surge
 from longfat.guest.kinds.web import web_results
 from longfat.guest.users import Crowd, error_name
-from longfat.guest.web import looks_us, make_files, server_command, server_config, users_order
+from longfat.guest.web import looks_us, make_files, users_order
 from longfat.runspec import Probes, RunSpec, Web
 
 USERS = Web("surfers", "client1", "server", 300, "reno", 20_000_000, "surge", start_us=2_000_000)
-
-
-def test_the_server_serves_files_over_persistent_connections_and_writes_only_into_its_folder() -> None:
-    text = server_config(USERS, 8001, Path("/tmp/run/web"), Path("/tmp/run"))
-    assert "server { listen 8001 backlog=4096 sndbuf=2m; root /tmp/run/web; }" in text
-    for line in ("sendfile on;", "keepalive_timeout 15s;", "daemon off;", "access_log off;"):
-        assert line in text
-    assert "worker_connections 556;" in text
-    assert "worker_rlimit_nofile 2856;" in text  # two for each user, and all files
-    written = [line.split()[1].rstrip(";") for line in text.splitlines() if "_temp_path" in line or "pid" in line]
-    assert len(written) == 6
-    assert all(path.startswith("/tmp/run/") for path in written)
-    assert " ".join(server_command(Path("/tmp/run/surfers.nginx"))) == (
-        "nginx -e stderr -p /tmp/run -c /tmp/run/surfers.nginx"
-    )
 
 
 def test_the_order_has_times_of_the_clock_that_the_measurement_started_at() -> None:
@@ -40,8 +24,12 @@ def test_the_order_has_times_of_the_clock_that_the_measurement_started_at() -> N
     assert (order["begin_ns"], order["end_ns"]) == (7_000_000_000, 27_000_000_000)
     assert (order["server"], order["seed"], order["open_files"]) == ("10.0.0.1:8001", 7, 556)
     assert order["web"]["users"] == 300
+
+
+def test_the_sockets_are_looked_at_ten_times_while_the_users_are_there() -> None:
     looks = list(looks_us(USERS))
-    assert (len(looks), looks[0], looks[-1]) == (10, 3_000_000, 21_000_000)
+    assert len(looks) == 10
+    assert (looks[0], looks[-1]) == (3_000_000, 21_000_000)
 
 
 def test_the_files_have_the_model_s_sizes_and_take_no_space(tmp_path: Path) -> None:
@@ -195,18 +183,19 @@ def test_an_error_has_libcurl_s_name_or_its_number() -> None:
     assert error_name(StubCurl(), 99) == "curl_99"
 
 
-def test_the_users_output_becomes_web_json_and_without_output_an_error(tmp_path: Path) -> None:
-    spec = RunSpec((), (), (), Probes(), 1, web=(USERS,))
-    output = tmp_path / "web" / "surfers.users.json"
-    output.parent.mkdir()
-    found = {"bytes_received": 5, "replies": 1, "unfinished": 2, "mean_reply_us": 7, "errors": {"http_404": 3}}
-    output.write_text(json.dumps(found))
-    (result,) = web_results(spec, tmp_path)
+def test_what_the_users_said_becomes_web_json(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    said = '{"bytes_received": 5, "replies": 1, "unfinished": 2, "mean_reply_us": 7, "errors": {"http_404": 3}}'
+    (tmp_path / "web" / "surfers.users.json").write_text(said)
+    (result,) = web_results(RunSpec((), (), (), Probes(), 1, web=(USERS,)), tmp_path)
     assert (result["web"], result["users"], result["cca"]) == ("surfers", 300, "reno")
     assert (result["start_us"], result["end_us"]) == (2_000_000, 22_000_000)
-    assert {key: result[key] for key in ("bytes_received", "replies", "unfinished", "errors")} == {
-        key: found[key] for key in ("bytes_received", "replies", "unfinished", "errors")
-    }
-    output.write_text("")
+    assert (result["bytes_received"], result["replies"], result["unfinished"]) == (5, 1, 2)
+    assert result["errors"] == {"http_404": 3}
+
+
+def test_users_that_said_nothing_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "surfers.users.json").write_text("")
     with pytest.raises(ValueError, match="Expecting value"):
-        web_results(spec, tmp_path)
+        web_results(RunSpec((), (), (), Probes(), 1, web=(USERS,)), tmp_path)

@@ -10,12 +10,12 @@ import pytest
 from longfat.backends.protocol import needed
 from longfat.errors import StudyError
 from longfat.manifest.load import load_study, study_of
-from longfat.manifest.source import read_source
 from longfat.manifest.warn import study_warnings
 from longfat.network import lay_out
 from longfat.plan import build_plan
 from longfat.plan.settings import expanded, settings
 from longfat.runspec import Node, RunSpec
+from longfat.schema.source import read_source
 
 STUDY = """\
 format: 2
@@ -125,7 +125,6 @@ def test_a_factor_may_be_the_setting_of_one_host(tmp_path: Path) -> None:
         ("{per_host: {sender: {txqueuelen: 5}}}", "{}", "unknown node 'sender'"),
         ("{}", "{per_host: {switch: {txqueuelen: 5}}}", "unknown node 'switch'"),
         ("{}", "{per_host: {client1: {mtu: 9000 B}}}", "unknown key 'mtu'"),
-        ("{}", "{per_host: {client1: {input_queue: 5}}}", "there is no packet_time"),
         ("{}", "{per_host: {client1: {sysctls: {net.core.wmem_max: 5}}}}", "one value for all hosts"),
         ("{}", "{per_host: {server1: {sysctls: {kernel.panic: 5}}}}", "not a network sysctl"),
     ],

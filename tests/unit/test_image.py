@@ -15,9 +15,15 @@ import pytest
 from tiny_images import empty_cache
 
 from longfat.builds import image
-from longfat.builds.apt_sources import AptSource, parse_listing, source_lines
-from longfat.builds.image import RECIPE_FOLDER, ImageBuild, build_image, facts_of_readable_copy, load_image, readable
-from longfat.builds.image_recipe import RECIPE_FILES, mmdebstrap_argv, read_recipe
+from longfat.builds.image import (
+    RECIPE_FILES,
+    RECIPE_FOLDER,
+    ImageBuild,
+    build_image,
+    load_image,
+    mmdebstrap_argv,
+    read_recipe,
+)
 from longfat.errors import RigError
 
 
@@ -78,38 +84,6 @@ def test_the_command_names_every_package_and_leaves_comments_out() -> None:
     assert "--dpkgopt=path-exclude=/usr/lib/*/gconv/*" in argv
 
 
-def test_another_debian_release_gives_its_mirror_but_the_suite_of_the_image() -> None:
-    listing = (
-        "http://mirror.example/debian/ trixie main Debian\n"
-        "http://mirror.example/debian/ trixie contrib Debian\n"
-        "http://mirror.example/debian/ trixie-updates main Debian\n"
-        "https://vendor.example/linux trixie main Vendor Inc.\n"
-        "http://secure.example/debian-security/ trixie-security main Debian\n"
-    )
-    assert [line.split("] ")[1] for line in source_lines("bookworm", parse_listing(listing))] == [
-        "http://mirror.example/debian bookworm main",
-        "http://mirror.example/debian bookworm-updates main",
-        "http://secure.example/debian-security bookworm-security main",
-    ]
-
-
-def test_a_machine_without_debian_sources_leaves_the_choice_to_mmdebstrap() -> None:
-    ubuntu = AptSource("http://mirror.example/ubuntu", "noble", "main", "Ubuntu")
-    assert source_lines("bookworm", [ubuntu]) == ()
-
-
-def test_before_the_lists_are_fetched_a_debian_archive_is_known_by_its_layout() -> None:
-    vendor = "https://vendor.example/linux/debian/ bookworm stable \n"
-    listing = f"{vendor}http://mirror.example/debian/ bookworm main \n"
-    assert source_lines("bookworm", parse_listing(listing))[0].endswith("http://mirror.example/debian bookworm main")
-
-
-def test_packages_are_verified_with_the_keyring_of_debian() -> None:
-    keyring = "[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
-    lines = source_lines("bookworm", [AptSource("http://mirror.example/debian", "trixie", "main", "Debian")])
-    assert [keyring in line for line in lines] == [True, True]
-
-
 def test_an_image_is_built_once_and_then_found(cache: Path, tmp_path: Path) -> None:
     said: list[str] = []
     first = build_image(say=said.append)
@@ -144,25 +118,18 @@ def damage(path: Path) -> None:
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def test_a_removed_file_is_noticed_at_use(cache: Path) -> None:
+@pytest.mark.parametrize("kind", ["file removed", "file added", "folder removed"])
+def test_a_change_of_the_files_is_noticed_at_use(cache: Path, kind: str) -> None:
     root = build_image().path
-    (root / "usr/bin/python3").unlink()
+    if kind == "file removed":
+        (root / "usr/bin/python3").unlink()
+    elif kind == "file added":
+        (root / "usr/bin/sitecustomize.py").write_text("")
+    else:
+        shutil.rmtree(root)
     with pytest.raises(RigError, match="damaged") as caught:
         build_image()
-    assert caught.value.hint == f"rm -r {root.parent} && ./just image"
-
-
-def test_an_added_file_is_noticed_at_use(cache: Path) -> None:
-    root = build_image().path
-    (root / "usr/bin/sitecustomize.py").write_text("")
-    with pytest.raises(RigError, match="were changed, added or removed"):
-        build_image()
-
-
-def test_a_removed_root_folder_is_noticed_at_use(cache: Path) -> None:
-    shutil.rmtree(build_image().path)
-    with pytest.raises(RigError, match="were changed, added or removed"):
-        build_image()
+    assert caught.value.hint == f"rm -r {root.parent} && ./just build image"
 
 
 def test_changed_content_of_the_same_size_and_time_is_noticed_by_verify(cache: Path) -> None:
@@ -179,32 +146,13 @@ def test_a_damaged_tar_file_is_noticed_by_verify(cache: Path) -> None:
         build_image(verify=True)
 
 
-def test_a_copy_that_everybody_can_read_has_facts_of_its_own(cache: Path, tmp_path: Path) -> None:
-    folder = build_image().path.parent
-    copy = Path(shutil.copytree(folder, tmp_path / "copy", symlinks=True))
-    secret = copy / "root/usr/bin/python3"
-    secret.chmod(0o600)
-    with pytest.raises(RigError, match="were changed"):
-        load_image(copy)
-    (copy / "image.json").write_bytes(facts_of_readable_copy(copy))
-    secret.chmod(readable(secret.stat().st_mode))
-    assert load_image(copy).digest == build_image().digest
-
-
-@pytest.mark.parametrize(
-    ("mode", "copied"), [(0o100600, 0o100644), (0o100700, 0o100755), (0o040700, 0o040755), (0o100644, 0o100644)]
-)
-def test_everybody_may_read_files_and_enter_folders_of_a_readable_copy(mode: int, copied: int) -> None:
-    assert readable(mode) == copied
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{", "image.json cannot be read"),
         ("[]", "image.json cannot be read"),
         ('{"format": 1}', "image.json cannot be read .KeyError..digest"),
-        ('{"format": 9}', "image.json is of format 9, not 1"),
+        ('{"format": 9}', "image.json cannot be read .*format 9 is not 1"),
     ],
 )
 def test_a_damaged_description_is_noticed_at_use(cache: Path, text: str, message: str) -> None:
@@ -229,7 +177,7 @@ def test_a_failed_build_tells_the_end_of_its_output_and_leaves_no_image(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "programs/mmdebstrap").write_text("#!/bin/sh\necho E: no such mirror >&2\nexit 25\n")
-    with pytest.raises(RigError, match="exit status 25 in mode root:\n  E: no such mirror"):
+    with pytest.raises(RigError, match="exit status 25:\nE: no such mirror"):
         build_image()
     assert [path.suffix for path in cache.joinpath("images").iterdir()] == [".lock"]
 
@@ -249,13 +197,14 @@ def test_a_cache_folder_that_cannot_be_made_is_named(
         build_image()
 
 
-def test_a_normal_user_learns_everything_that_is_lacking(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_normal_user_learns_what_a_namespace_needs(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(image.os, "geteuid", lambda: 987_654)
-    monkeypatch.setattr(image.shutil, "which", lambda name: None)
+    (tmp_path / "programs/mmdebstrap").write_text("#!/bin/sh\ntest $2 = --mode=root\n")
     with pytest.raises(RigError) as caught:
         build_image()
-    assert all(word in caught.value.message for word in ("newuidmap", "987654", "/etc/subuid", "/etc/subgid"))
-    assert "usermod --add-subuids" in str(caught.value.hint)
+    assert all(word in str(caught.value.hint) for word in ("uidmap", "987654", "/etc/subuid", "/etc/subgid"))
 
 
 @pytest.fixture(scope="module")

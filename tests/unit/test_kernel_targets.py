@@ -175,7 +175,7 @@ def test_a_damaged_package_is_found_and_the_way_out_is_told(kernels: Path) -> No
     built.path.write_text("another")
     with pytest.raises(RigError, match="damaged") as caught:
         package(kernels)
-    assert str(caught.value).endswith(f"hint: rm -r {built.path.parent} && ./just kernel --target x86-64")
+    assert str(caught.value).endswith(f"hint: rm -r {built.path.parent} && ./just build kernel --target x86-64")
 
 
 def test_two_packages_under_one_digest_are_damage(kernels: Path) -> None:

@@ -27,7 +27,13 @@ WITHOUT_HEADER = {
 }
 WITHOUT_COMMENTS = {".md", ".json", ".jsonl", ".ipynb", ".csv", ".png", ".svg", ".pcap"}
 MAX_LINES = 500
-PACKAGE_LISTS = ["packages.txt", "images/packages.txt", "images/packages-docker.txt", "kernels/packages-x86-64.txt"]
+PACKAGE_LISTS = [
+    "packages.txt",
+    "images/packages.txt",
+    "images/packages-docker.txt",
+    "images/packages-oci.txt",
+    "kernels/packages-x86-64.txt",
+]
 MACHINE_LISTS = ["images/machine/packages.txt", "images/machine/fetched.txt"]
 
 

@@ -23,8 +23,8 @@ experiments:
     topology: {kind: dumbbell, rate: 10 Mbit/s, host_rate: 1 Gbit/s, rtt: 20 ms, senders: 2}
     flows: [{name: bulk, from: client1, to: server, algorithm: reno, duration: 9 s, count: 2}]
     udp: [{name: wave, from: client2, to: server, mean: 2 Mbit/s, swing: 1 Mbit/s, period: 3 s, duration: 9 s}]
-    incast: [{name: read, from: client1, to: server, algorithm: reno, senders: 3, block: 64 kB, duration: 9 s}]
-    probes: {capture: [bulk2, wave, read.3], capture_at: [receiver, bottleneck]}
+    requests: [{name: read, from: client1, to: server, algorithm: reno, users: 3, response: 64 kB, duration: 9 s}]
+    probes: {capture: [bulk2, wave, read], capture_at: [receiver, bottleneck]}
 """
 
 
@@ -41,7 +41,7 @@ def spec_of(folder: Path) -> RunSpec:
 def test_every_traffic_is_captured_at_every_place_in_a_file_of_its_own(tmp_path: Path) -> None:
     spec = spec_of(tmp_path)
     assert list(spec.probes.captures) == [
-        f"{name}@{place}" for name in ("bulk2", "wave", "read.3") for place in ("receiver", "bottleneck")
+        f"{name}@{place}" for name in ("bulk2", "wave", "read") for place in ("receiver", "bottleneck")
     ]
     assert spec.traced == ()
 
@@ -62,9 +62,8 @@ def test_a_place_is_an_interface_on_the_way_of_the_traffic(tmp_path: Path, place
         (
             "[bulk2, wave,",
             "[bulk2, wafe,",
-            "unknown traffic 'wafe'; allowed: bulk1, bulk2, wave, read.1 to read.3",
+            "unknown traffic 'wafe'; allowed: bulk1, bulk2, wave, read",
         ),
-        ("read.3", "read", "unknown traffic 'read'"),
         ("[receiver, bottleneck]", "[reciever]", "allowed: sender, bottleneck, receiver"),
         ("[receiver, bottleneck]", "[]", "capture_at"),
     ],

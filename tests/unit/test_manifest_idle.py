@@ -43,14 +43,8 @@ def warnings(folder: Path, text: str) -> tuple[Problem, ...]:
 def test_repetitions_that_repeat_nothing_are_warned_of_with_their_line_and_what_could_vary(tmp_path: Path) -> None:
     (warning,) = warnings(tmp_path, IDLE)
     assert (warning.line, warning.key) == (12, "experiments[0].repetitions")
-    assert warning.message == (
-        "3 repetitions of experiment 'pair' repeat nothing: no draw of a seed differs between them, and runs that "
-        "are equal to the byte count once"
-    )
-    assert warning.hint == (
-        "clock_tolerance, drawn phases, start_jitter of a flow, web traffic, capture_loss, queues such as red and "
-        "bbr draw; or leave one"
-    )
+    assert warning.message.startswith("3 repetitions of experiment 'pair' are the same run")
+    assert warning.hint and "start_jitter" in warning.hint
 
 
 @pytest.mark.parametrize(
@@ -75,4 +69,4 @@ def test_repetitions_in_which_something_is_drawn_are_not(tmp_path: Path, before:
 
 def test_points_of_a_sweep_that_draw_nothing_are_counted(tmp_path: Path) -> None:
     (warning,) = warnings(tmp_path, IDLE.replace("[reno]", "[reno, bbr]"))
-    assert "repeat nothing at 1 of 2 points: no draw" in warning.message
+    assert "are the same run at 1 of 2 points: no draw" in warning.message

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import load_study
-from longfat.manifest.source import MAX_BYTES, read_source
 from longfat.manifest.study import Study
+from longfat.schema.source import MAX_BYTES, read_source
 from longfat.units import Size
 
 GOOD = """\
@@ -177,8 +177,8 @@ CASES = [
      "linux-2.4"),
     ("unknown offload", "txqueuelen: 100", "offloads: [tsoo]", 7, "hosts.offloads[0]", "tso, gso, gro",
      "'tso'"),
-    ("unknown topology", "kind: delay", "kind: dely", 11, "experiments[0].topology.kind",
-     "unknown topology 'dely'; allowed: direct, delay, dumbbell", "did you mean 'delay'?"),
+    ("unknown kind", "kind: delay", "kind: dely", 11, "experiments[0].topology.kind",
+     "unknown kind 'dely'; allowed: direct, delay, dumbbell", "did you mean 'delay'?"),
     ("unknown node", "to: server", "to: sever", 14, "experiments[0].flows[0].to",
      "unknown node 'sever'; allowed: client1, server", "did you mean 'server'?"),
     ("flow to itself", "to: server", "to: client1", 14, "experiments[0].flows[0].to", "to itself", None),
@@ -310,11 +310,6 @@ def test_an_effective_window_of_odd_size_is_refused_and_a_requested_one_is_not(t
 def test_a_missing_file_is_a_study_error(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="the study cannot be read: no such file or directory"):
         load_study(tmp_path / "study.yaml")
-
-
-def test_a_folder_is_a_study_error(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="the study cannot be read: is a directory"):
-        load_study(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from longfat.errors import Problem, StudyError
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
+from longfat.traffic.algorithm import Algorithm
 
 STUDY = """\
 format: 2

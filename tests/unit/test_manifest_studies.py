@@ -24,62 +24,6 @@ def study(name: str) -> Study:
     return load_study(EXPERIMENTS / name / "study.yaml")
 
 
-def test_sandia_has_every_figure_and_table_of_the_paper() -> None:
-    drawn = [figure.artifact for figure in StudyFolder(EXPERIMENTS / "sandia-2003").figures.figures]
-    paper = {*(f"fig-{number}" for number in range(1, 49)), "tab-1", "tab-2", "tab-3"}
-    assert paper <= set(drawn)
-    assert len(drawn) == len(set(drawn))
-
-
-def test_the_papers_grid_is_ten_runs_of_three_algorithms_at_thirteen_windows() -> None:
-    plan = build_plan(study("sandia-2003"), profile="paper", only=["delay-9000"], pins={})
-    assert len(plan.runs) == 10 * 3 * 13
-    for run in plan.runs:
-        assert run.spec.flows[0].duration_us == 10_000_000
-        assert run.spec.links[0].a.egress.queue.limit_packets == 100 + 85  # txqueuelen and ring
-
-
-def test_windows_are_asked_for_as_the_paper_names_them() -> None:
-    plan = build_plan(study("sandia-2003"), profile="paper", only=["delay-9000"], pins={})
-    requested = {run.factors["window"]: run.spec.flows[0].window_bytes for run in plan.runs}
-    assert requested[16 << 20] == 16 << 20
-    assert requested[512 << 10] == 512 << 10
-
-
-def test_the_drops_of_figures_2_to_4_stand_where_the_paper_has_them() -> None:
-    shown = StudyFolder(EXPERIMENTS / "sandia-2003").experiments_by_artifact()
-    plan = build_plan(study("sandia-2003"), profile="smoke", pins={})
-    drops = {
-        artifact: [drop.at_us for link in run.spec.links for drop in link.a.egress.drops]
-        for artifact in ("fig-1", "fig-2", "fig-3", "fig-4")
-        for run in plan.runs
-        if run.experiment == shown[artifact][0]
-    }
-    assert drops == {"fig-1": [], "fig-2": [3_000_000], "fig-3": [1_000_000], "fig-4": [1_400_000]}
-
-
-def test_kelly_has_every_slide_with_a_figure_or_table() -> None:
-    drawn = [figure.artifact for figure in StudyFolder(EXPERIMENTS / "kelly-2003").figures.figures]
-    slides = ("2-table", "4-recovery", "5-algorithm", "6-fairness", "7-stability", "8-variance", "10-bulk", "11-web")
-    assert {f"slide-{name}" for name in slides} <= set(drawn)
-    assert len(drawn) == len(set(drawn))
-
-
-def test_the_papers_transfers_are_of_2_gigabytes_for_1200_seconds_in_one_to_sixteen_flows() -> None:
-    plan = build_plan(study("kelly-2003"), profile="paper", only=["bulk"], pins={})
-    assert sorted({len(run.spec.flows) for run in plan.runs}) == [1, 2, 4, 8, 16]
-    assert {(flow.transfer_bytes, flow.duration_us) for run in plan.runs for flow in run.spec.flows} == {
-        (2_000_000_000, 1_200_000_000)
-    }
-
-
-def test_the_papers_web_users_are_4200_beside_four_flows_on_two_machines() -> None:
-    plan = build_plan(study("kelly-2003"), profile="paper", only=["web"], pins={})
-    for run in plan.runs:
-        assert sum(users.users for users in run.spec.web) == 4200
-        assert [(flow.sender, flow.streams) for flow in run.spec.flows] == [("client1", 2), ("client2", 2)]
-
-
 @pytest.mark.parametrize(
     ("name", "profile", "minutes"),
     [
@@ -109,30 +53,6 @@ def test_what_only_the_papers_simulator_can_do_is_planned_for_it_alone() -> None
     versions = {name: {run.factors.get("version") for run in plan.runs} - {None} for name, plan in plans.items()}
     assert versions == {"virtual": {"sack", "newreno"}, "ns2": {"sack", "newreno", "reno"}}
     assert plans["ns2"].excluded == ()
-
-
-def test_high_window_fits_each_link_of_the_study() -> None:
-    plan = build_plan(study("trinh-2004"), profile="paper", only=["mixture"], pins={})
-    for run in plan.runs:
-        highspeed = run.spec.flows[0]
-        declared = float(run.spec.cca_parameters(highspeed)["high_window_milli"])
-        assert declared == pytest.approx(float(run.factors["rate"]) * 0.1 / 8 / 1500 * 1000, abs=1)
-
-
-def test_vista_has_every_figure_and_table_of_the_paper() -> None:
-    drawn = [figure.artifact for figure in StudyFolder(EXPERIMENTS / "vista-2006").figures.figures]
-    paper = {*(f"fig-{number}" for number in range(1, 16)), *(f"tab-{number}" for number in range(1, 14))}
-    assert paper <= set(drawn)
-    assert len(drawn) == len(set(drawn))
-
-
-def test_the_papers_eight_flows_start_in_pairs_and_send_together_for_fifteen_minutes() -> None:
-    plan = build_plan(study("vista-2006"), profile="paper", only=["eight-florida"], pins={})
-    for run in plan.runs:
-        starts = [flow.start_us // 1_000_000 for flow in run.spec.flows]
-        ends = [(flow.start_us + flow.duration_us) // 1_000_000 for flow in run.spec.flows]
-        assert starts == [0, 0, 300, 300, 600, 600, 900, 900]
-        assert ends == [2700, 2700, 2400, 2400, 2100, 2100, 1800, 1800]
 
 
 def test_an_artifact_names_the_experiments_of_its_figures_and_claims() -> None:

@@ -10,7 +10,7 @@ import pytest
 from longfat.errors import StudyError
 from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
-from longfat.plan import build_plan, estimate
+from longfat.plan import build_plan
 from longfat.runspec import RunSpec, Udp
 
 MANIFEST = """\
@@ -59,19 +59,6 @@ def test_udp_traffic_and_pings_stand_in_the_run_spec(tmp_path: Path) -> None:
     assert RunSpec.from_json(found.to_json()) == found
 
 
-def test_a_profile_shortens_udp_traffic_too(tmp_path: Path) -> None:
-    assert spec(load(tmp_path), "quick").udp[0].duration_us == 20_000_000
-
-
-def test_udp_traffic_costs_time(tmp_path: Path) -> None:
-    study = load(tmp_path)
-    more = load(tmp_path, ("mean: 40 Mbit/s", "mean: 80 Mbit/s"))
-    low, high = (
-        estimate(build_plan(one, profile="paper", pins={"backend": "virtual"}), jobs=1) for one in (study, more)
-    )
-    assert high.wall_seconds > low.wall_seconds
-
-
 def test_no_rate_swings_below_0(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, ("swing: 30 Mbit/s", "swing: 50 Mbit/s"))
     assert "50 Mbit/s is more than the mean of 40 Mbit/s" in problem
@@ -98,12 +85,6 @@ def test_udp_traffic_of_a_constant_rate_has_no_sine(tmp_path: Path) -> None:
 def test_a_rate_is_constant_or_a_whole_sine(tmp_path: Path, keys: str, words: str) -> None:
     (problem,) = problems(tmp_path, (SINE, keys), SWEPT)
     assert words in problem
-
-
-def test_udp_traffic_has_a_name_of_its_own_and_goes_elsewhere(tmp_path: Path) -> None:
-    found = problems(tmp_path, ("name: wave, from: client2, to: server2", "name: stream, from: client2, to: client2"))
-    assert any("is the name of a flow too" in problem for problem in found)
-    assert any("from 'client2' to itself" in problem for problem in found)
 
 
 def test_receivers_may_be_further_away_than_the_first(tmp_path: Path) -> None:

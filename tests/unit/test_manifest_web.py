@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from longfat.errors import StudyError
 from longfat.manifest.load import load_study
 from longfat.manifest.study import Study
 from longfat.plan import PlannedRun, build_plan, estimate
-from longfat.runspec import RunSpec, Web
+from longfat.runspec import Web
 
 MANIFEST = """\
 format: 2
@@ -64,21 +63,6 @@ def test_model_start_and_off_times_can_be_chosen(tmp_path: Path) -> None:
     assert (web.model, web.off_ppm, web.start_us) == ("surge_files", 125_000, 5_000_000)
 
 
-def test_a_run_lasts_until_its_last_web_users_end(tmp_path: Path) -> None:
-    assert planned(load(tmp_path)).spec.end_us == 60_000_000
-
-
-def test_web_traffic_needs_no_flows_beside_it(tmp_path: Path) -> None:
-    flows = "    flows: [{name: bulk, from: client1, to: server, algorithm: scalable, duration: 30 s}]\n"
-    spec = planned(load(tmp_path, (flows, ""))).spec
-    assert (spec.flows, spec.end_us) == ((), 60_000_000)
-
-
-def test_a_profile_shortens_web_traffic_too(tmp_path: Path) -> None:
-    spec = planned(load(tmp_path), "quick").spec
-    assert [traffic.duration_us for traffic in spec.traffic] == [20_000_000, 20_000_000]
-
-
 def test_the_servers_host_has_the_parameters_of_its_algorithm(tmp_path: Path) -> None:
     spec = planned(load(tmp_path, ("algorithm: standard", "algorithm: scalable"))).spec
     sysctls = {node.name: node.sysctls for node in spec.nodes}
@@ -93,17 +77,6 @@ def test_a_factor_may_stand_in_web_traffic(tmp_path: Path) -> None:
     )
     runs = build_plan(study, profile="paper", pins={}).runs
     assert sorted(run.spec.web[0].users for run in runs) == [10, 20]
-
-
-def test_a_run_spec_with_web_traffic_reads_back(tmp_path: Path) -> None:
-    spec = planned(load(tmp_path)).spec
-    assert RunSpec.from_json(spec.to_json()) == spec
-    assert json.loads(spec.to_json())["web"][0]["users"] == 1400
-
-
-def test_a_run_spec_without_web_traffic_says_nothing_of_it(tmp_path: Path) -> None:
-    web = "    web: [{name: surf, from: client2, to: server, users: 1400, algorithm: standard, duration: 60 s}]\n"
-    assert "web" not in json.loads(planned(load(tmp_path, (web, ""))).spec.to_json())
 
 
 @pytest.mark.parametrize(
@@ -121,7 +94,7 @@ def test_a_run_spec_without_web_traffic_says_nothing_of_it(tmp_path: Path) -> No
         (("users: 1400", "users: 0"), "experiments[0].web[0].users: 0 is out of range; allowed: 1 or more"),
         (
             ("name: surf", "name: bulk"),
-            "experiments[0].web[0].name: 'bulk' is the name of a flow too; names are unique",
+            "experiments[0].web[0].name: 'bulk' is also a name in flows; names are unique",
         ),
         (
             ("from: client2", "from: client1"),
@@ -136,13 +109,6 @@ def test_faults_of_web_traffic_are_named(tmp_path: Path, change: tuple[str, str]
     assert any(problem.startswith(text) for problem in found), found
 
 
-def test_names_of_web_traffic_are_unique(tmp_path: Path) -> None:
-    entry = "{name: surf, from: client2, to: server, users: 1400, algorithm: standard, duration: 60 s}"
-    assert problems(tmp_path, (f"[{entry}]", f"[{entry}, {entry}]")) == [
-        "experiments[0].web[1].name: web traffic 'surf' is given twice; names are unique"
-    ]
-
-
 def test_two_servers_of_a_host_have_one_algorithm(tmp_path: Path) -> None:
     entry = "{name: surf, from: client2, to: server, users: 1400, algorithm: standard, duration: 60 s}"
     other = entry.replace("surf", "swim").replace("standard", "{cca: cubic}")
@@ -155,7 +121,7 @@ def test_an_experiment_without_any_traffic_is_refused(tmp_path: Path) -> None:
     text = MANIFEST[MANIFEST.index("    flows:") :]
     assert problems(tmp_path, (text, "")) == [
         "experiments[0].flows: is required here and missing: an experiment needs traffic (flows, web, udp, requests, "
-        "short_flows, video, incast, programs) or `probes.ping`"
+        "programs) or `probes.ping`"
     ]
 
 

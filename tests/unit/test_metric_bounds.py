@@ -30,11 +30,6 @@ def test_a_value_far_outside_is_refused_with_the_bounds(value: float) -> None:
         METRIC.bounded(value)
 
 
-def test_a_metric_without_bounds_may_have_any_value() -> None:
-    without = dataclasses.replace(METRIC, bounds=(float("-inf"), float("inf")))
-    assert [without.bounded(value) for value in (-1e300, 0.0, float("inf"))] == [-1e300, 0.0, float("inf")]
-
-
 def test_a_run_is_invalid_for_everything_when_one_value_that_the_study_reads_cannot_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

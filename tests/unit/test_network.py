@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ipaddress
 
-import pytest
 from conftest import delay_spec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,12 +17,11 @@ from longfat.network import (
     course,
     frame_bytes,
     lay_out,
-    least_time_us,
     mss_bytes,
     ports,
     route,
 )
-from longfat.runspec import Change, Egress, Flow, Impairment, Interface, Link, Node, Probes, RunSpec
+from longfat.runspec import Change, Egress, Flow, Interface, Link, Node, Probes, RunSpec
 
 
 def spec_of(links: list[tuple[str, str]]) -> RunSpec:
@@ -110,37 +108,6 @@ def test_lengths_include_ethernet_framing_headers_and_timestamps() -> None:
     assert [port.frame_bytes for port in ports(spec)] == [9000 + 14 + 24] * 4
     assert frame_bytes(1500, Egress(framing_bytes=0)) == 1514
     assert mss_bytes(spec, spec.flows[0]) == 9000 - 40 - 12
-
-
-def wire(egress: Egress, back: Egress | None = None, options: str = "1", offloads: tuple[str, ...] = ()) -> RunSpec:
-    """One link with a flow of 10 s."""
-    sysctls = {"net.ipv4.tcp_timestamps": options}
-    return RunSpec(
-        nodes=(Node("a", "sender", sysctls, offloads), Node("b", "receiver")),
-        links=(Link(Interface("a", egress), Interface("b", back or Egress())),),
-        flows=(Flow("f", "a", "b", "reno", 10_000_000),),
-        probes=Probes(),
-        seed=1,
-    )
-
-
-@pytest.mark.parametrize(
-    ("spec", "least_us"),
-    [
-        # 29,200 B are 21 segments of 1448 B, each with 52 + 14 + 24 B of headers and framing.
-        (wire(Egress(rate_bps=8_000_000, delay_us=500), Egress(delay_us=1500)), 4000 + 29_200 + 21 * 90),
-        # Without timestamps 20 segments of 1460 B with 40 + 38 B.
-        (wire(Egress(rate_bps=8_000_000), options="0"), 29_200 + 20 * 78),
-        (wire(Egress(rate_bps=8_000_000), offloads=("tso",)), 29_200 + 90),
-        (wire(Egress(rate_bps=8_000_000, changes=(Change(5, 32_000_000),))), (29_200 + 21 * 90) // 4),
-        (wire(Egress(rate_bps=8_000_000, delay_us=900, changes=(Change(5, delay_us=100),))), 200 + 29_200 + 21 * 90),
-        (wire(Egress(delay_us=900, impairment=Impairment(jitter_us=700))), 400),
-        (wire(Egress(delay_us=900, impairment=Impairment(jitter_us=1000))), 0),
-        (wire(Egress(delay_us=900, impairment=Impairment(overtaking_ppm=5)), Egress(delay_us=50)), 100),
-    ],
-)
-def test_no_connection_is_faster_than_its_least_time(spec: RunSpec, least_us: int) -> None:
-    assert least_time_us(spec, spec.flows[0], 29_200) == least_us
 
 
 def test_the_capacity_of_a_wire_is_that_of_its_rate_at_each_moment() -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from longfat.cli import app
 from longfat.manifest.load import load_study
 from longfat.manifest.schema import json_schema
-from longfat.manifest.source import read_source
+from longfat.schema.source import read_source
 from longfat.studies import StudyFolder
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -18,11 +18,11 @@ from longfat.cli.run import named_kernels
 from longfat.errors import RigError, StudyError
 from longfat.identity import KernelSource
 from longfat.manifest.load import load_study
-from longfat.manifest.own import own_file
 from longfat.manifest.study import Study
 from longfat.plan import Plan, build_plan
 from longfat.plan.settings import settings
 from longfat.runspec import RunSpec
+from longfat.traffic.own import own_file
 
 MANIFEST = """\
 format: 2
@@ -166,7 +166,7 @@ def test_the_lock_names_files_and_patches_only_where_there_are_any() -> None:
         ("tcp_mine.c", "mine.c", "algorithms.mine.source: 'mine.c' is not the name of a C file with a"),
         ("tcp_mine.c", "tcp_absent.c", "algorithms.mine.source: 'tcp_absent.c' cannot be read: No such file"),
         ("tcp_mine.c", "../tcp_mine.c", "algorithms.mine.source: '../tcp_mine.c' is not a file of the study's folder"),
-        ("tcp_mine.c", "tcp_cubic.c", "algorithms.mine.source: 'cubic' is a congestion control that the kernel has"),
+        ("tcp_mine.c", "tcp_cubic.c", "algorithms.mine.source: 'cubic' is a congestion control of the kernel"),
         ("{source: ", "{cca: reno, source: ", "algorithms.mine.cca: and `source` exclude each other"),
         ("source: tcp_mine.c, ", "", "algorithms.mine.cca: is required here but missing"),
         ("one.patch", "three.patch", "kernels.patched.patches[0]: 'three.patch' cannot be read: No such file"),
@@ -176,7 +176,7 @@ def test_the_lock_names_files_and_patches_only_where_there_are_any() -> None:
             "6.12, patche]",
             "unknown kernel 'patche'; allowed: linux-6.12, linux-6.12-hz100, linux-7.3, patched",
         ),
-        ("  patched:", "  linux-7.3:", "kernels.linux-7.3: is the name of a kernel that there is"),
+        ("  patched:", "  linux-7.3:", "kernels.linux-7.3: is the name of a kernel of the project"),
     ],
 )
 def test_a_fault_of_the_manifest_is_named_with_its_place(folder: Path, old: str, new: str, message: str) -> None:
@@ -204,7 +204,7 @@ def test_a_c_file_that_leads_out_of_the_folder_is_refused(folder: Path) -> None:
     (folder / "tcp_mine.c").rename(folder.parent / "elsewhere.c")
     (folder / "tcp_mine.c").symlink_to("../elsewhere.c")
     found = refused(folder, "one.patch", "one.patch")
-    assert [line for line in found if "'tcp_mine.c' is a link that leads out of the study's folder" in line], found
+    assert [line for line in found if "'tcp_mine.c' is a link out of the study's folder" in line], found
 
 
 def test_two_files_of_one_name_cannot_be_in_one_run(folder: Path) -> None:
@@ -261,21 +261,19 @@ def test_a_c_file_is_linked_with_the_kernel_that_was_built(folder: Path, kernels
     own = build_own_kernel(mine(folder), kernels_folder=kernels, say=said.append)
     assert own.path.read_text() == "one\ntwo\n" + SOURCE
     assert own.digest != base.digest
-    assert said == ["compiling tcp_mine.c into the guest's kernel"]
+    assert len(said) == 1
     assert build_own_kernel(mine(folder), kernels_folder=kernels, say=said.append) == own
     assert len(said) == 1
     (folder / "tcp_mine.c").write_text(SOURCE + "more\n")
     assert build_own_kernel(mine(folder), kernels_folder=kernels).digest not in {own.digest, base.digest}
 
 
-def test_a_kernel_without_its_kit_is_built_once_more(folder: Path, kernels: Path) -> None:
+def test_a_kernel_without_its_kit_is_refused_with_the_repair(folder: Path, kernels: Path) -> None:
     base = build_own_kernel(OwnKernel(NAME), kernels_folder=kernels)
     base.path.with_name("kit.tar.gz").unlink()
-    said: list[str] = []
-    own = build_own_kernel(mine(folder), kernels_folder=kernels, say=said.append)
-    assert own.path.read_text().endswith(SOURCE)
-    assert "it comes with another build of the kernel" in said[0]
-    assert build_own_kernel(OwnKernel(NAME), kernels_folder=kernels) == base
+    with pytest.raises(RigError, match="kit") as caught:
+        build_own_kernel(mine(folder), kernels_folder=kernels)
+    assert caught.value.hint == f"rm -r {base.path.parent} && ./just build kernel"
 
 
 def test_faults_of_the_compiler_are_those_of_the_users_file(folder: Path, kernels: Path) -> None:

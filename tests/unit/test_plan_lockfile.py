@@ -51,11 +51,11 @@ def test_a_lock_says_whether_a_kernel_is_of_the_pinned_release_and_nothing_of_ot
     assert Plan.from_dict(json.loads(foreign.to_json())) == foreign
 
 
-def test_nothing_but_the_lock_and_its_seal_is_left_behind(plan: Plan, tmp_path: Path) -> None:
+def test_nothing_but_the_lock_and_its_checksums_is_left_behind(plan: Plan, tmp_path: Path) -> None:
     path = tmp_path / "results" / "lock.json"
     write_lock(plan, path)
     write_lock(plan, path)
-    assert sorted(entry.name for entry in path.parent.rglob("*")) == ["lock.json", "lock.json", "seals"]
+    assert sorted(entry.name for entry in path.parent.rglob("*")) == ["checksums", "lock.json", "lock.json"]
 
 
 def test_the_lock_has_the_documented_keys(plan: Plan) -> None:
@@ -146,8 +146,3 @@ def test_an_estimate_counts_a_shared_run_once(plan: Plan) -> None:
     assert (twice.runs, twice.distinct_runs) == (4, 2)
     assert twice.wall_seconds == once.wall_seconds
     assert twice.disk_bytes == once.disk_bytes
-
-
-def test_an_estimate_needs_a_job(plan: Plan) -> None:
-    with pytest.raises(StudyError, match="0 jobs cannot run anything; allowed: 1 or more"):
-        estimate(plan, jobs=0)

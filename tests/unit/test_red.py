@@ -111,7 +111,7 @@ def test_the_weight_is_the_largest_that_lets_the_burst_pass(burst: int, weight: 
         ),
         (RED.replace("min: 50, ", ""), "bottleneck_queue.min: is required here but missing"),
         (RED.replace("10 %", "0.1"), "bottleneck_queue.probability: 0.1 has no unit"),
-        ("{kind: blue, limit: 5}", "bottleneck_queue.kind: unknown queue kind 'blue'"),
+        ("{kind: blue, limit: 5}", "bottleneck_queue.kind: unknown kind 'blue'"),
         ("{kind: pfifo, limit: 5, ecn: true}", "bottleneck_queue.ecn: unknown key 'ecn'"),
         (RED.replace("ecn: true", "ecn: true, mx: 5"), "bottleneck_queue.mx: unknown key 'mx'"),
     ],

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 import socket
 import threading
 import time
@@ -19,7 +18,6 @@ import numpy as np
 import pytest
 from conftest import cable_spec
 
-from longfat.backends.registry import refused_features
 from longfat.errors import StudyError
 from longfat.gates import Evidence
 from longfat.guest.kinds import requests
@@ -78,11 +76,43 @@ def test_laws_of_sizes_and_times_can_be_chosen(tmp_path: Path) -> None:
     assert section_of(found).words(found) == words
 
 
+OPEN = (("users: 20", "every: 10 ms"), ("response: 30 kB", "cdf: sizes.cdf"))
+CDF = "# bytes, percent\n1000 0\n2000 50\n\n10000 100\n"
+TABLE = ((1000, 0), (2000, 500_000), (10_000, 1_000_000))
+
+
+def test_requests_may_begin_at_random_times_with_sizes_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "sizes.cdf").write_text(CDF)
+    (found,) = spec(tmp_path, *OPEN).requests
+    assert (found.users, found.every_us, found.sizes, found.table) == (0, 10_000, "table", TABLE)
+    assert found.response_bytes == 3750  # half of it 1500 on average, the other half 6000
+    assert section_of(found).words(found) == "a request every 10 ms, responses of 3750 B (table)"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1000 0\n900 100\n", "line 2: '900 100' does not ascend"),
+        ("1000 120\n", "line 1: '1000 120' is out of range"),
+        ("one 50\n", "line 1: 'one 50' is not two numbers"),
+        ("1000 50\n", "does not end with 100 percent"),
+    ],
+)
+def test_faults_of_a_distribution_are_named_with_their_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "sizes.cdf").write_text(text)
+    with pytest.raises(StudyError) as caught:
+        spec(tmp_path, *OPEN)
+    assert said in str([problem.message for problem in caught.value.problems])
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (("users: 20, ", ""), "requests[0].users: give `users` or `every`"),
+        (("users: 20", "users: 20, every: 1 s"), "requests[0].users: give `users` or `every`"),
+        (("response: 30 kB, ", ""), "requests[0].response: give `response` or `cdf`"),
         (("30 kB", "30 kB, sizes: pareto, shape: 1"), "requests[0].shape: 1 is out of range; allowed: more than 1"),
-        (("30 kB", "30 kB, shape: 2"), "requests[0].shape: a law 'fixed' has no shape"),
+        (("30 kB", "30 kB, shape: 2"), "requests[0].shape: "),
         (("30 kB", "30 kB, sizes: normal"), "requests[0].sizes: 'normal' is not allowed; allowed: fixed, exponential"),
         (("30 kB", "30 kB, request: 4 B"), "requests[0].request: '4 B' is out of range; allowed: 8 B to 1 MiB"),
         (("to: server", "to: client1"), "requests[0].to: 'ask' goes from 'client1' to itself"),
@@ -93,11 +123,6 @@ def test_faults_of_requests_are_named(tmp_path: Path, change: tuple[str, str], s
         spec(tmp_path, change)
     found = [f"{problem.key}: {problem.message}" for problem in caught.value.problems]
     assert any(said in problem for problem in found), found
-
-
-def test_backends_without_requests_say_so() -> None:
-    found = list(refused_features("ns3", SPEC))
-    assert any(re.match("backend ns3 has no requests; backends .*virtual have", reason) for reason in found)
 
 
 @pytest.mark.parametrize(
@@ -125,11 +150,11 @@ def test_gates_of_requests_name_what_was_missed(
     assert misses(Evidence(SPEC, achieved, [], {"requests": told})) == ((reason,) if reason else ())
 
 
-@pytest.mark.parametrize("sizes", ["fixed", "exponential", "pareto"])
+@pytest.mark.parametrize("sizes", ["fixed", "exponential", "pareto", "table"])
 def test_every_law_has_the_declared_mean(sizes: str) -> None:
     random = Random(1)
-    drawn = [requests.response_bytes({**ORDER, "sizes": sizes}, random) for _ in range(20_000)]
-    assert fmean(drawn) == pytest.approx(1000, rel=0.03)
+    drawn = [requests.response_bytes({**ORDER, "sizes": sizes, "table": TABLE}, random) for _ in range(20_000)]
+    assert fmean(drawn) == pytest.approx(3750 if sizes == "table" else 1000, rel=0.03)
     assert min(drawn) >= 1
 
 
@@ -167,6 +192,21 @@ def test_users_get_what_they_ask_a_server_for() -> None:
     assert {user for _, user, _, _ in said["responses"]} == {0, 1, 2}
     assert all(size == 400_000 for _, _, size, _ in said["responses"])
     assert said["bytes_received"] >= 400_000 * len(said["responses"])
+
+
+def test_requests_begin_at_random_times_whether_those_before_have_ended_or_not() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        order = {**ORDER, "seed": 1, "name": "m", "start_us": 0, "users": 0, "every_us": 5000, "duration_us": 310_000}
+        order |= {"address": "127.0.0.1", "port": silent.getsockname()[1], "request_bytes": 8}
+        arrivals = requests.Arrivals({**order, "origin_ns": time.monotonic_ns()})
+        said = arrivals.run()
+        begun = [request.begin_ns for request in arrivals._under_way.values()]
+        for request in arrivals._under_way.values():
+            request.connection.close()
+    assert said["responses"] == []
+    assert 30 < said["unfinished"] < 100
+    gaps = np.diff(begun)
+    assert gaps.std() == pytest.approx(gaps.mean(), rel=0.5)  # equal in an exponential distribution
 
 
 RESPONSES = {

@@ -125,7 +125,7 @@ def follow_hint(*, verify: bool) -> None:
     with pytest.raises(RigError, match="the image is damaged") as caught:
         build_image(verify=verify)
     remove, _, build = str(caught.value.hint).partition(" && ")
-    assert build == "./just image"
+    assert build == "./just build image"
     subprocess.run(["sh", "-euc", remove], check=True)
     build_image()
 

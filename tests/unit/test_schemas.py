@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from longfat.cli.check import schema_of
 from longfat.errors import StudyError
-from longfat.manifest.source import read_source
+from longfat.schema.source import read_source
 from longfat.studies import StudyFolder
 
 ROOT = Path(__file__).parents[2]

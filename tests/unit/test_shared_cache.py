@@ -14,11 +14,8 @@ from pathlib import Path
 import pytest
 from tiny_images import empty_cache
 
-from longfat.builds import image
 from longfat.builds.image import build_image, load_image
-from longfat.builds.listing import UNREADABLE
 from longfat.builds.roots import open_root
-from longfat.errors import RigError
 
 SOURCE = Path(__file__).parents[2] / "src"
 NOBODY = 65534
@@ -77,10 +74,3 @@ def test_every_file_of_an_image_may_be_read_by_everybody(built: Path) -> None:
     modes = {path: path.lstat().st_mode for path in built.rglob("*") if not path.is_symlink()}
     assert built / "root/etc/shadow" in modes
     assert not [path for path, mode in modes.items() if not mode & stat.S_IROTH]
-
-
-def test_one_that_is_closed_says_whose_it_is_and_what_to_do(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image, "listing_digest", lambda root: f"{UNREADABLE}[Errno 13] Permission denied: 'private'")
-    with pytest.raises(RigError, match=r"belongs to user 0, and user 0 may not read all of it: .*private") as told:
-        load_image(built)
-    assert str(told.value.hint).startswith(f"as user 0: rm -r {built} && LONGFAT_CACHE={built.parents[1]} ./just image")

@@ -68,6 +68,8 @@ def test_a_stated_key_may_be_its_default_or_matter_in_one_experiment_only(
         ({"hosts": "{window_meaning: requested}"}, ["5 hosts.window_meaning"]),
         ({"hosts": "{mtu: 9000 B}", "topology": "{jitter_order: kept}"}, ["11 experiments[0].topology.jitter_order"]),
         ({"path": ", jitter_order: kept"}, ["7 paths.lines.jitter_order"]),
+        ({"path": ", reverse_rate: 1 Mbit/s"}, ["7 paths.lines.reverse_rate"]),
+        ({"hosts": "{input_queue: 5}"}, ["5 hosts.input_queue"]),
     ],
 )
 def test_a_key_without_effect_in_any_experiment_is_refused_at_its_place(

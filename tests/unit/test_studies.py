@@ -21,7 +21,7 @@ from longfat.cli.reproduce import reproduce
 from longfat.cli.sample import repeat_sample
 from longfat.cli.verdicts import verdicts
 from longfat.errors import StudyError
-from longfat.manifest import source
+from longfat.schema import source
 from longfat.studies import StudyFolder, studies_in
 
 ALL = {"study.yaml": 1, "claims.yaml": 1, "figures.yaml": 1}

@@ -16,14 +16,14 @@ from longfat.dataset.columns import TABLES, schema_of
 from longfat.manifest.load import load_study
 from longfat.manifest.reference import reference
 from longfat.manifest.schema import json_schema
-from longfat.manifest.source import read_source
 from longfat.plan import build_plan, estimate
 from longfat.runspec import KINDS, Probes, RunSpec
+from longfat.schema.source import read_source
 from longfat.traffic import KINDS as MODULES
 from longfat.traffic import SECTIONS, section_of
 
 SOURCE = Path(__file__).parents[2] / "src/longfat"
-KNOWS = re.compile(r"import .*\bShortFlows\b|^class ShortFlows\b", re.MULTILINE)
+KNOWS = re.compile(r"import .*\bUdp\b|^class Udp\b", re.MULTILINE)
 MANIFEST = """\
 format: 2
 study: example
@@ -43,7 +43,7 @@ BESIDE = "    flows: [{name: beside, from: client2, to: server, algorithm: reno,
 def manifest(kind: str, tmp_path: Path) -> Path:
     """A study with the example of the kind, and a flow beside it."""
     beside = "" if kind == "flows" else BESIDE
-    text = MANIFEST.format(section=kind, entry=SECTIONS[kind].example, beside=beside)
+    text = MANIFEST.format(section=kind, entry=SECTIONS[kind].model.examples[0], beside=beside)
     (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
     return tmp_path / "study.yaml"
 
@@ -78,7 +78,7 @@ def test_its_example_is_a_run_that_reads_back(kind: str, manifest: Path) -> None
 
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_its_example_stands_in_the_reference_and_the_schema_accepts_it(kind: str, manifest: Path) -> None:
-    assert f"{kind}:\n  - {SECTIONS[kind].example}\n" in reference()
+    assert f"{kind}:\n  - {SECTIONS[kind].model.examples[0]}\n" in reference()
     assert list(Draft202012Validator(json_schema()).iter_errors(read_source(manifest).data)) == []
 
 
@@ -101,7 +101,7 @@ def test_a_backend_that_lacks_it_can_say_so(kind: str, manifest: Path) -> None:
 def test_a_new_kind_is_known_to_three_modules_alone() -> None:
     """docs/extending.md says so, and shows the commit that added this one."""
     naming = {path for path in SOURCE.rglob("*.py") if KNOWS.search(path.read_text(encoding="utf-8"))}
-    assert naming == {SOURCE / name for name in ("runspec.py", "traffic/short_flows.py", "guest/kinds/short_flows.py")}
+    assert naming == {SOURCE / name for name in ("runspec.py", "traffic/udp.py", "guest/kinds/udp.py")}
 
 
 def test_a_run_says_nothing_of_kinds_that_it_does_not_have() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from simulated_verdicts import ORDER, SIDES, VARYING, What, old_rule, parts_that_fail, rates
+from simulated_verdicts import ORDER, SIDES, VARYING, What, parts_that_fail, rates
 
 from longfat.relations.limits import LEVEL, Limits
 
@@ -37,8 +37,3 @@ def test_constant_runs_are_decided_by_comparison_alone() -> None:
 
 def test_of_many_true_parts_one_rarely_fails() -> None:
     assert parts_that_fail("normal", 3, 8, TIMES // 2) <= LEVEL + 3.1 * math.sqrt(LEVEL / (TIMES // 2))
-
-
-def test_the_engine_decides_more_than_the_old_rule_at_the_same_runs() -> None:
-    given = ("normal", 3, 0.0, "two means", 4.0, ORDER, TIMES)
-    assert rates(*given).holds > 2 * rates(*given, old_rule).holds

@@ -17,7 +17,8 @@ from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.page import PAGE, verdicts_page
 from longfat.evidence.store import EVIDENCE
-from longfat.report.section import BEGIN, END, TODAY, between, cause_experiments, experiment_words, overview, renewed
+from longfat.report.comparison import MODERN
+from longfat.report.section import BEGIN, END, between, cause_experiments, experiment_words, overview, renewed
 from longfat.studies import StudyFolder
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ def test_the_committed_page_is_that_of_the_committed_evidence(folder: Path) -> N
 def test_the_readme_has_the_numbers_of_the_committed_evidence(folder: Path) -> None:
     found = evidence_in(folder)
     assert found is not None
-    today = evidence_in(folder, TODAY) if found.stack != TODAY else None
+    today = evidence_in(folder, MODERN) if found.stack != MODERN else None
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert text == renewed(text, found, today), "./just evidence merge writes it anew"
 
@@ -95,7 +96,7 @@ def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(stu
     text = (study / "README.md").read_text(encoding="utf-8")
     assert "It has 0.5<!-- drop_ratio[one-drop, at=1500 ms] --> and " in text and "stale" not in text
     assert re.search(r" and \d+\.\d<!-- goodput\[delay, window > 1 MiB\] --> Mb/s", text)
-    assert "claims that only runs can decide" in text and f"--stack {TODAY}" not in text
+    assert "claims that only runs can decide" in text and f"--stack {MODERN}" not in text
     for path in (study / EVIDENCE).rglob("delay.jsonl"):
         path.unlink()
     printed(evidence.merge)

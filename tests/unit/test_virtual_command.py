@@ -35,8 +35,8 @@ from longfat.backends.virtual import VirtualBackend, code_digest, guest_sources,
 from longfat.builds.kernel_recipe import Recipe
 from longfat.catalog.ccas import CCAS
 from longfat.catalog.kernels import KERNELS
-from longfat.catalog.qdiscs import QDISCS
 from longfat.errors import RigError
+from longfat.queues import KINDS as QUEUE_KINDS
 from longfat.runspec import Program, Queue
 
 WORDS = ("seccomp=auto",)
@@ -331,7 +331,7 @@ def test_a_kernel_is_configured_with_every_algorithm_of_the_catalogue(name: str)
 def test_a_kernel_is_configured_with_every_queue_of_the_catalogue(name: str) -> None:
     # A step is CoDel's threshold, and Linux 6.12 has no DualPI2.
     missing = {"step"} | ({"dualpi2"} if name.startswith("linux-6.12") else set())
-    assert set(QDISCS) - Recipe(name).queues() == missing
+    assert set(QUEUE_KINDS) - Recipe(name).queues() == missing
 
 
 def test_a_run_with_a_queue_that_the_kernel_lacks_is_refused(tmp_path: Path) -> None:

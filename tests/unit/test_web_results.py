@@ -6,7 +6,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from conftest import cable_spec
@@ -15,12 +16,11 @@ from fake_backend import FakeBackend
 from matplotlib.figure import Figure
 from own_metrics import own_metrics
 
-from longfat.backends.ns3 import Ns3Backend
-from longfat.backends.registry import refused_features
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
+from longfat.figures.base import Sources
+from longfat.figures.parts import FigureData
 from longfat.figures.topology import Topology as TopologyFigure
-from longfat.figures.topology import draw_topology
 from longfat.gates import Evidence
 from longfat.manifest.load import load_study
 from longfat.metrics import METRICS
@@ -28,7 +28,6 @@ from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, by_repetition
 from longfat.plan import Plan, build_plan, write_lock
 from longfat.record.bundle import Bundle, RunFacts, run_folder_name
-from longfat.report.settings import settings_of
 from longfat.runspec import Node, RunSpec, Web
 from longfat.traffic import misses
 
@@ -148,23 +147,13 @@ def plan_of_the_manifest(folder: Path) -> Plan:
     return build_plan(load_study(folder / "study.yaml"), profile="paper", pins=FakeBackend().pins())
 
 
-def test_the_report_s_settings_name_users_and_model(tmp_path: Path) -> None:
-    (setting,) = settings_of(plan_of_the_manifest(tmp_path), {}).experiments
-    assert "one: client1 to server, 10 s, 100 web users (surge, OFF times 100 %)" in setting.shared
-
-
 def test_the_drawn_network_has_an_arrow_for_each_web_traffic(tmp_path: Path) -> None:
     plan = plan_of_the_manifest(tmp_path)
     asked = {"topology": "slide-11", "title": "the network", "paper": "-"}
     figure = Figure()
-    draw_topology(figure, plan, TopologyFigure.model_validate(asked | {"experiment": "users"}), {"reno": "standard"})
+    sources = cast(Sources, SimpleNamespace(plan=plan, study=load_study(tmp_path / "study.yaml")))
+    drawn = TopologyFigure.model_validate(asked | {"experiment": "users"})
+    drawn.draw(figure, FigureData((), ()), sources)
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert "one: client1 to server, 100 web users, standard" in texts
     assert "two: client2 to server, 50 web users, standard" in texts
-
-
-def test_backends_without_web_traffic_say_so() -> None:
-    reason = "backend ns3 has no web traffic; backend virtual has"
-    assert reason in refused_features("ns3", SPEC)
-    assert reason not in refused_features("ns3", cable_spec())
-    assert reason in Ns3Backend(None, "none", ()).refuses(SPEC)

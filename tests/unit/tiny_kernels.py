@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder like ``kernels/`` with a source of two files, and stubs of make and strip: nothing is compiled."""
+"""A folder like ``kernels/`` with a source of two files, and stubs of make and strip. Nothing is compiled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ diff --git a/tcp.c b/tcp.c
  one
 +two
 """
-# The options it is given become the configuration but for those named in LOST; what it makes shows the patched source.
+# The configuration is the given options except for LOST; the product shows the patched source.
 MAKE = """\
 #!/bin/sh
 echo "$@" >>{log}
@@ -46,13 +46,13 @@ test -z "$BROKEN" && cat tcp.c >$file
 
 
 def tiny_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder like ``kernels/`` for a tiny source, an empty cache folder, and stubs with a log."""
+    """Make a folder like ``kernels/`` for a tiny source, an empty cache folder, and stubs with a log."""
     folder = tmp_path / "kernels"
     own = folder / NAME
-    for name in ("config", f"{NAME}/patches", f"{NAME}/config/um", f"{NAME}/config/x86-64"):
+    for name in ("config", "patches", f"{NAME}/config/um", f"{NAME}/config/x86-64"):
         (folder / name).mkdir(parents=True)
-    (own / "series").write_text("0001-a-line.patch\n")
-    (own / "patches/0001-a-line.patch").write_text(PATCH)
+    (folder / "series").write_text("0001-a-line.patch\n")
+    (folder / "patches/0001-a-line.patch").write_text(PATCH)
     (folder / "config/a.config").write_text("CONFIG_NET=y\n# CONFIG_SMP is not set\n")
     (own / "config/um/b.config").write_text("CONFIG_TCP_CONG_BIC=y\n")
     (own / "config/x86-64/c.config").write_text("CONFIG_PCI=y\n")
@@ -71,7 +71,7 @@ def tiny_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pack(folder: Path, version: str, makefile: str = "Makefile") -> Path:
-    """A kernel source tarball in ``folder``, uncompressed."""
+    """Make an uncompressed kernel source tarball in ``folder``."""
     tree = folder / f"linux-{version}"
     tree.mkdir()
     numbers = zip(("VERSION", "PATCHLEVEL", "SUBLEVEL"), version.split("."), strict=True)
@@ -86,7 +86,7 @@ def pack(folder: Path, version: str, makefile: str = "Makefile") -> Path:
 
 
 def settings(folder: Path, **changes: str) -> dict[str, str]:
-    """Write the kernel's ``source.toml`` below ``folder``; what it says."""
+    """Write the kernel's ``source.toml`` below ``folder`` and return its settings."""
     values = {
         "series": "6.12",
         "pinned": VERSION,

@@ -14,7 +14,7 @@ from longfat.backends import virtual as module
 from longfat.backends.virtual import open_virtual
 from longfat.catalog.kernels import OwnKernel
 from longfat.errors import RigError, SettledError
-from longfat.manifest.own import own_file
+from longfat.traffic.own import own_file
 
 pytestmark = pytest.mark.virtual
 

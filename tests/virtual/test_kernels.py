@@ -54,7 +54,7 @@ def test_one_backend_runs_each_spec_on_the_kernel_that_it_pins(tmp_path: Path) -
         spec = short(name)
         assert backend.refuses(spec) == ()
         environment = json.loads((run(backend, spec, tmp_path / name) / "environment.json").read_text())
-        assert environment["kernel_release"].startswith(name.removeprefix("linux-"))
+        assert environment["kernel_release"].startswith(name.split("-")[1])
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -24,8 +24,8 @@ from longfat.builds.own_kernel import build_own_kernel
 from longfat.catalog.kernels import OwnKernel
 from longfat.errors import StudyError
 from longfat.manifest.load import load_study
-from longfat.manifest.own import own_file
 from longfat.plan.lockfile import read_lock
+from longfat.traffic.own import own_file
 
 pytestmark = pytest.mark.virtual
 

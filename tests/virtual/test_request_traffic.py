@@ -6,8 +6,9 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
@@ -26,6 +27,11 @@ FIXED = Requests(
     "fixed", "client1", "server", 10, "scalable", 10_000_000, response_bytes=10_000, think_us=200_000, thinking="fixed"
 )
 HEAVY = dataclasses.replace(FIXED, name="heavy", users=20, sizes="pareto", shape=2.5, thinking="exponential")
+
+MICE = Requests(
+    *("mice", "client1", "server", 0, "reno", 20_000_000),
+    response_bytes=3_000, sizes="exponential", request_bytes=8, every_us=40_000,
+)  # fmt: skip
 
 
 def spec_of(*requests: Requests) -> RunSpec:
@@ -112,3 +118,14 @@ def test_a_response_of_many_windows_comes_at_about_the_rate_of_the_path(tmp_path
     taken = responses(run(spec_of(large), tmp_path / "run"), "large")[0]["response_us"]
     assert taken > 8 * large.response_bytes / RATE_BPS * 1e6
     assert taken < 1.5 * 8 * large.response_bytes / RATE_BPS * 1e6
+
+
+def test_requests_at_random_times_begin_as_a_poisson_process_does(tmp_path: Path) -> None:
+    rows = responses(run(spec_of(MICE), tmp_path / "run"), "mice")
+    expected = MICE.duration_us / 40_000
+    assert abs(len(rows) - expected) < 3 * expected**0.5
+    gaps = [after["t_us"] - before["t_us"] for before, after in pairwise(rows)]
+    assert pstdev(gaps) == pytest.approx(fmean(gaps), rel=0.15)  # equal in an exponential distribution
+    assert fmean(row["response_bytes"] for row in rows) == pytest.approx(3_000, rel=0.15)
+    small = [row["response_us"] for row in rows if row["response_bytes"] <= 1448]
+    assert min(small) == pytest.approx(2 * RTT_US, rel=0.02)

@@ -17,7 +17,7 @@ from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
 from longfat.bench.case import CASES, Case, Timing, time_case
 from longfat.errors import RigError, StudyError
-from longfat.manifest.names import unknown
+from longfat.schema.names import unknown
 
 NONE = "none"
 HERE = "virtual"
@@ -26,7 +26,7 @@ PEER_CASES = ("1g-9000", "1g-1500")
 PEER_SECONDS = {"ns3": 1.0}  # simulated seconds: ns-3 takes minutes for ten
 HOST = (
     "host: the machine's own kernel over three namespaces in real time, rates by tbf, no delay, windows tuned by the "
-    "kernel; CPU time is that of the whole machine"
+    "kernel; CPU time of the whole machine"
 )
 
 

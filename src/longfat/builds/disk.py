@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disk of a virtual machine in the cache folder: Debian 12 with systemd, SSH and GRUB, like a rented machine's.
+"""Disk of a virtual machine in the cache folder: Debian 12 with systemd, SSH and GRUB, like a rented machine's.
 
-Owns the layout of the disk and the installation of GRUB, which takes no virtual machine. Must not decide the disk's
+Owns the layout of the disk and the installation of GRUB, which needs no virtual machine. Must not decide the disk's
 content: ``images/machine`` does. A second disk gives the machine its identity
 (images/machine/root/usr/local/sbin/seed).
 """
@@ -13,19 +13,20 @@ import os
 import shlex
 import shutil
 import struct
-import subprocess
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from longfat.builds.apt_sources import configured_sources, source_lines
-from longfat.builds.image_recipe import list_entries
+from longfat.builds.apt import source_lines
+from longfat.builds.image import RECIPE_FOLDER as IMAGES
+from longfat.builds.image import list_entries
 from longfat.builds.packages import is_there
+from longfat.builds.programs import run_program
 from longfat.cache import cache_folder
 from longfat.errors import RigError
 from longfat.store import keep
 
-RECIPE_FOLDER = Path(__file__).resolve().parents[3] / "images/machine"
+RECIPE_FOLDER = IMAGES / "machine"
 SUITE = "bookworm"
 # Debian package by program.
 NEEDED = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "dd": "coreutils"}
@@ -34,14 +35,12 @@ SECTOR = 512
 FIRST_SECTOR = 2048
 DISK_MIB = 2048
 GRUB_MODULES = "biosdisk part_msdos ext2 normal linux configfile search search_fs_uuid loadenv echo test sleep reboot"
-STDERR_TAIL_CHARS = 2000
 
 
 def build_disk(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None] = lambda line: None) -> Path:
-    """The disk of the recipe in ``recipe_folder``: from the cache folder, or built now (about two minutes).
+    """Return the disk of the recipe in ``recipe_folder``, from the cache folder or built now (about two minutes).
 
-    ``say`` receives one line about each step that takes time.
-    Raises RigError when it is not there and this user or this machine cannot build it.
+    Raises RigError if it has to be built and this user or this machine cannot do it.
     """
     digest = recipe_digest(recipe_folder)
     disk = cache_folder() / "disks" / f"machine-{digest[:16]}.raw"
@@ -57,7 +56,7 @@ def build_disk(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None
 
 
 def recipe_digest(folder: Path) -> str:
-    """SHA-256 over everything that decides the disk's content, except the versions of Debian's packages."""
+    """Compute SHA-256 over everything that decides the disk's content, except the versions of Debian's packages."""
     digest = hashlib.sha256(repr((SUITE, EPOCH, FIRST_SECTOR, DISK_MIB, GRUB_MODULES)).encode())
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = path.read_bytes()
@@ -67,7 +66,7 @@ def recipe_digest(folder: Path) -> str:
 
 
 def boot_sector(boot: bytes, first: int, sectors: int) -> bytes:
-    """GRUB's boot sector with one partition of Linux; the core image follows in the next sector, as it expects."""
+    """Return GRUB's boot sector with one Linux partition; GRUB expects its core image in the next sector."""
     code = bytearray(boot[:440].ljust(SECTOR, b"\0"))
     code[0x66:0x68] = b"\x90\x90"  # no check for a floppy, as grub-bios-setup does it for a disk
     entry = struct.pack("<B3sB3sII", 0x80, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", first, sectors)
@@ -88,31 +87,34 @@ def _require() -> None:
     if os.geteuid() != 0:
         raise RigError(
             "only root can build the machines' disk, because its files belong to root",
-            hint=f"as root, once: LONGFAT_CACHE={cache_folder()} ./just disk",
+            hint=f"as root, once: LONGFAT_CACHE={cache_folder()} ./just build disk",
         )
 
 
 def _build(recipe: Path, digest: str, folder: Path) -> Path:
-    """Cook the root, make a file system of it, and put it behind GRUB. Raises RigError and OSError."""
+    """Build the root, put it into a file system, and that behind GRUB. Raises RigError and OSError."""
     root, part, disk = folder / "root", folder / "part", folder / "disk"
     packages, fetched = (list_entries((recipe / name).read_text()) for name in ("packages.txt", "fetched.txt"))
-    _run(
+    run_program(
         *("mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory", f"--include={','.join(packages)}"),
         *("--skip=cleanup/apt/lists", "--skip=cleanup/apt/cache"),
         f'--customize-hook=sh {shlex.quote(str(recipe / "customize.sh"))} "$1"',
-        *(SUITE, str(root), *source_lines(SUITE, configured_sources())),
+        *(SUITE, str(root), *source_lines(SUITE)),
+        hint="are the Debian archives reachable? apt-get update tells",
+        SOURCE_DATE_EPOCH=str(EPOCH),
         FETCHED=" ".join(fetched),
         GRUB_MODULES=GRUB_MODULES,
     )
-    _age(root)
+    _limit_times(root)
     sectors = DISK_MIB * 2048 - FIRST_SECTOR
     with part.open("wb") as file:
         file.truncate(sectors * SECTOR)
     identity = str(uuid.UUID(digest[:32]))
-    _run(
+    run_program(
         *("mke2fs", "-q", "-t", "ext4", "-U", identity, "-E", f"hash_seed={identity}"),
         *("-O", "^metadata_csum_seed,^orphan_file"),  # features that GRUB 2.06 does not read
         *("-d", str(root), str(part)),
+        SOURCE_DATE_EPOCH=str(EPOCH),
         E2FSPROGS_FAKE_TIME=str(EPOCH),
     )
     boot = (root / "usr/lib/grub/i386-pc/boot.img").read_bytes()
@@ -122,38 +124,16 @@ def _build(recipe: Path, digest: str, folder: Path) -> Path:
     shutil.rmtree(root)
     with disk.open("wb") as file:
         file.write(boot_sector(boot, FIRST_SECTOR, sectors) + core)
-    _run("dd", f"if={part}", f"of={disk}", f"seek={FIRST_SECTOR}", f"bs={SECTOR}", "conv=sparse,notrunc", "status=none")
+    place = [f"if={part}", f"of={disk}", f"seek={FIRST_SECTOR}", f"bs={SECTOR}"]
+    run_program("dd", *place, "conv=sparse,notrunc", "status=none")
     os.truncate(disk, DISK_MIB << 20)
     return disk
 
 
-def _age(root: Path) -> None:
+def _limit_times(root: Path) -> None:
     """Make no file newer than the epoch. Only the times of the inodes themselves still show when the disk was built."""
     for folder, folders, files in os.walk(root):
         for name in [*folders, *files]:
             path = os.path.join(folder, name)
             if os.lstat(path).st_mtime > EPOCH:
                 os.utime(path, (EPOCH, EPOCH), follow_symlinks=False)
-
-
-def _run(*command: str, **environment: str) -> None:
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        env={
-            **os.environ,
-            "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin",
-            "LC_ALL": "C.UTF-8",
-            "SOURCE_DATE_EPOCH": str(EPOCH),
-            **environment,
-        },
-    )
-    if done.returncode != 0:
-        raise RigError(
-            f"{command[0]} ended with exit status {done.returncode} while it built the machines' disk:\n"
-            f"{done.stderr[-STDERR_TAIL_CHARS:]}",
-            hint="are the Debian archives reachable? apt-get update tells",
-        )

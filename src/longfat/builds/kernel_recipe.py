@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inputs of a named kernel: its folder ``kernels/NAME``, and the fragments that all kernels share.
+"""Inputs of a named kernel: source, patches and configuration, from the folder ``kernels/``.
 
-Owns the layout of ``kernels/`` and a kernel's identity. Must not build anything.
+Owns the layout of that folder and the identity of a kernel. Must not build anything.
 """
 
 from __future__ import annotations
@@ -17,84 +17,106 @@ from longfat.builds.kernel_targets import GUEST, Target
 from longfat.errors import RigError
 
 KERNELS_FOLDER = Path(__file__).resolve().parents[3] / "kernels"
+_NUMBER = 4
+"""Digits of a patch's number, with which its file name begins."""
+_DIFF = re.compile(r"^(?:diff --git |--- \S)", re.MULTILINE)
+_BLOB_IDS = re.compile(r"^index [0-9a-f].*\n", re.MULTILINE)
+_FUNCTION = re.compile(r"^(@@ [^@]* @@).*", re.MULTILINE)
+_OPTION = re.compile(r"^(?:CONFIG_\w+=.*|# CONFIG_\w+ is not set)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A kernel by its name, below ``kernels_folder``, and the patches of a study that follow those of its series.
+    """Inputs of the kernel ``name`` below ``kernels_folder``; ``further`` patches follow those of the series.
 
-    A kernel whose ``source.toml`` names a ``base`` has the base's source, series, command line and fragments. A
-    fragment of its own replaces the base's fragment of the same name.
+    All kernels share the series and the fragments next to it. ``source.toml`` in the kernel's folder may name a
+    ``base``, whose settings, patches and fragments apply unless the kernel replaces them.
     """
 
     name: str
     kernels_folder: Path = KERNELS_FOLDER
     further: tuple[Path, ...] = ()
 
-    @property
-    def folder(self) -> Path:
-        """Folder of the kernel's own fragments."""
-        return self.kernels_folder / self.name
-
-    @property
-    def base_folder(self) -> Path:
-        """Folder of source, series and patches."""
-        return self.kernels_folder / self._own_settings().get("base", self.name)
-
-    def _own_settings(self) -> dict[str, str]:
-        return tomllib.loads((self.folder / "source.toml").read_text(encoding="utf-8"))
+    def _folders(self) -> list[Path]:
+        """List the folders of the kernel: first its base, if it has one, then its own."""
+        own = self.kernels_folder / self.name
+        base = _settings(own).get("base")
+        return [self.kernels_folder / base, own] if base else [own]
 
     def settings(self) -> dict[str, str]:
-        """Settings of the source and of the guest's command line: ``source.toml`` of the base."""
-        return tomllib.loads((self.base_folder / "source.toml").read_text(encoding="utf-8"))
+        """Return the settings of ``source.toml``: source and the guest's command line."""
+        return {key: value for folder in self._folders() for key, value in _settings(folder).items()}
 
     def command_line(self) -> tuple[str, ...]:
-        """The words that this kernel needs on a guest's command line, in addition to those of every kernel."""
+        """Return the words that this kernel needs on the guest's command line, in addition to those of every kernel."""
         return tuple(self.settings().get("command_line", "").split())
 
     def patches(self) -> list[Path]:
-        """The patches in the order of the series file, then the further ones. Raises RigError when one is missing."""
-        folder = self.base_folder
-        names = (folder / "series").read_text(encoding="utf-8").split()
-        paths = [folder / "patches" / name for name in names]
-        missing = [path.name for path in paths if not path.is_file()]
+        """List the patches in the order of their numbers, then the further ones. Raises RigError if one is missing.
+
+        A patch in a kernel's folder replaces the patch of the series with the same number.
+        """
+        names = (self.kernels_folder / "series").read_text(encoding="utf-8").split()
+        numbered = {name[:_NUMBER]: self.kernels_folder / "patches" / name for name in names}
+        for folder in self._folders():
+            numbered |= {path.name[:_NUMBER]: path for path in (folder / "patches").glob("*.patch")}
+        missing = [path.name for path in numbered.values() if not path.is_file()]
         if missing:
-            raise RigError(f"patches named in the series are missing: {', '.join(missing)}", where=str(folder))
-        return [*paths, *self.further]
+            where = str(self.kernels_folder / "series")
+            raise RigError(f"patches named in the series are missing: {', '.join(missing)}", where=where)
+        return [*(path for _, path in sorted(numbered.items())), *self.further]
 
     def fragments(self, target: Target = GUEST) -> list[Path]:
-        """List the configuration fragments by name: those of all kernels, and the kernel's own for the target.
+        """List the configuration fragments by name. A kernel's fragment replaces a shared one of the same name.
 
-        Raises RigError when it has none for the target.
+        Raises RigError if the kernel has none for the target.
         """
-        own = [*(self.folder / "config" / target.name).glob("*.config")]
-        if not own:
-            raise RigError(f"the kernel {self.name} has no configuration for {target.name}", where=str(self.folder))
-        base = (self.base_folder / "config" / target.name).glob("*.config")
-        files = [*(self.kernels_folder / "config").glob("*.config"), *base, *own]
-        named = {path.name: path for path in files}
+        own = self.kernels_folder / self.name / "config" / target.name
+        if not any(own.glob("*.config")):
+            where = str(self.kernels_folder / self.name)
+            raise RigError(f"the kernel {self.name} has no configuration for {target.name}", where=where)
+        shared = self.kernels_folder / "config"
+        folders = [shared, shared / target.name, *(folder / "config" / target.name for folder in self._folders())]
+        named = {path.name: path for folder in folders for path in folder.glob("*.config")}
         return [named[name] for name in sorted(named)]
 
     def digest(self, source: Source, target: Target = GUEST) -> str:
-        """SHA-256 over source, patches, the target's configuration and command line: the kernel's identity."""
+        """Compute the kernel's identity: SHA-256 over source, changes by patches, options and the guest's command line.
+
+        Messages of patches and comments of fragments do not count.
+        """
         digest = hashlib.sha256(source.sha256.encode())
-        for path in [*self.patches(), *self.fragments(target)]:
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        for path in self.patches():
+            digest.update(_changes(path.read_bytes()))
+        for path in self.fragments(target):
+            digest.update("\n".join(_OPTION.findall(path.read_text(encoding="utf-8"))).encode() + b"\0")
         if target is GUEST:
             digest.update(" ".join(self.command_line()).encode())
         return digest.hexdigest()
 
     def ccas(self) -> frozenset[str]:
-        """Kernel names of the congestion controls that the guest's configuration has; reno is always there."""
+        """Return the names of the congestion controls in the guest's configuration; reno is always included."""
         options = self._options("TCP_CONG")
         names = {"HSTCP": "highspeed"}
         return frozenset({"reno"} | {names.get(option, option.lower()) for option in options if option != "ADVANCED"})
 
     def queues(self) -> frozenset[str]:
-        """Names of the kinds of queue that the guest's configuration has; the plain ones are always there."""
+        """Return the names of the qdiscs in the guest's configuration; the plain ones are always included."""
         return frozenset({"pfifo", "bfifo", *(option.lower() for option in self._options("NET_SCH"))})
 
     def _options(self, family: str) -> list[str]:
-        """What follows the name of a family of options in each that is built in."""
+        """Return the rest of the name of each built-in option of a family."""
         text = "".join(path.read_text(encoding="utf-8") for path in self.fragments())
-        return re.findall(rf"^CONFIG_{family}_(\w+)=y", text, re.M)
+        return re.findall(rf"^CONFIG_{family}_(\w+)=y", text, re.MULTILINE)
+
+
+def _settings(folder: Path) -> dict[str, str]:
+    return tomllib.loads((folder / "source.toml").read_text(encoding="utf-8"))
+
+
+def _changes(patch: bytes) -> bytes:
+    """Return what a patch does to files: no message, no ids of blobs, no names of functions behind ``@@``."""
+    text = patch.decode(errors="surrogateescape")
+    start = _DIFF.search(text)
+    diff = _BLOB_IDS.sub("", text[start.start() :]) if start else text
+    return _FUNCTION.sub(r"\1", diff).encode(errors="surrogateescape")

@@ -1,31 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The targets built from the kernel's source: the guest's kernel, or a Debian package for x86-64 machines.
+"""Targets of a kernel's build: the executable of a guest, or a Debian package for x86-64 machines.
 
-Owns the differences between the two. Must not touch the cache folder, nor decide a kernel's content.
+Owns the differences between the two, and the content of a guest's kit. Must not touch the cache folder.
 """
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-# 2025-01-01T00:00:00Z, also the day of the image: nothing in a package shows when it was built.
 PACKAGE_EPOCH = "1735689600"
+"""2025-01-01T00:00:00Z, the day of the image too: nothing in a package shows when it was built."""
 BUILDER = {"KBUILD_BUILD_USER": "longfat", "KBUILD_BUILD_HOST": "longfat"}
+
+KIT = "kit.tar.gz"
+"""Parts of a guest's kernel with which it can be linked again, with further C files (``own_kernel``)."""
+_KIT_HEADERS = ("include", "arch/um/include", "arch/x86/include", "arch/x86/um", "net/ipv4")
+_KIT_FILES = ("vmlinux.o", "init/version-timestamp.o", "arch/um/kernel/vmlinux.lds", "flags", "command")
+_NO_GUEST_HAS = ("dt-bindings", "drm", "media", "sound")  # a third of all headers
+# The first make starts another one, with the architecture's variables.
+_PRINT_FLAGS = """
+ifeq ($(need-sub-make),)
+longfat-flags:
+	@echo '$(CFLAGS_vmlinux)' >flags
+endif
+"""
 
 Run = Callable[..., None]  # a command's arguments, then environment variables by name
 
 
 @dataclass(frozen=True)
 class Target:
-    """One thing to build. ``name`` is also the folder with the fragments that only it has.
+    """A kind of kernel. ``name`` is also the folder of its fragments, ``arch`` Kbuild's name of the architecture.
 
-    ``arch`` is Kbuild's name of the architecture, ``defaults`` its goal for options that no fragment names; ``what``
-    tells a user what is built and how long it takes. ``kind`` names the result, ``product`` is its file name or a
-    pattern of it. ``packages`` lists the Debian packages that it needs beyond packages.txt, in a file next to the
-    series. ``compile`` is called with a runner of commands, the command ``make``, the configured tree, the source's
-    release and the kernel's digest; it returns the file that was made.
+    ``defaults`` is Kbuild's goal for options that no fragment names, ``what`` a text for users. ``kind`` names the
+    result and ``product`` is a pattern of its file name. ``packages`` names a list of Debian packages that the build
+    needs in addition. ``compile`` is called with a runner of commands, the command ``make``, the configured tree, the
+    source's release and the kernel's digest, and returns the files of the result.
     """
 
     name: str
@@ -35,24 +48,41 @@ class Target:
     kind: str
     product: str
     packages: str | None
-    compile: Callable[[Run, list[str], Path, str, str], Path]
+    compile: Callable[[Run, list[str], Path, str, str], list[Path]]
 
 
-def _compile_guest(run: Run, make: list[str], tree: Path, version: str, digest: str) -> Path:
-    """Build the executable of User-Mode Linux; it keeps the names of its functions, for reports of crashes."""
+def _compile_guest(run: Run, make: list[str], tree: Path, version: str, digest: str) -> list[Path]:
+    """Build the executable of User-Mode Linux, which keeps the names of its functions, and its kit."""
     run([*make, "linux"], KBUILD_BUILD_TIMESTAMP="@0", **BUILDER)
     run(["strip", "--strip-debug", "linux"])
-    return tree / "linux"
+    # The command that compiled a file of TCP: others are compiled in the same way.
+    command = (tree / "net/ipv4/.tcp_cong.o.cmd").read_text().splitlines()[0].split(":=", 1)[1]
+    (tree / "command").write_text(command.replace(r"\#", "#").replace("$$", "$"))
+    with (tree / "Makefile").open("a") as makefile:
+        makefile.write(_PRINT_FLAGS)
+    run([*make, "longfat-flags"], KBUILD_BUILD_TIMESTAMP="@0", **BUILDER)
+    run(["strip", "--strip-debug", "vmlinux.o"])
+    with tarfile.open(tree / KIT, "w:gz", compresslevel=1) as tar:
+        for name in _KIT_FILES:
+            tar.add(tree / name, name)
+        for name in _KIT_HEADERS:
+            tar.add(tree / name, name, filter=_headers)
+    return [tree / "linux", tree / KIT]
 
 
-def _compile_package(run: Run, make: list[str], tree: Path, version: str, digest: str) -> Path:
-    """The package with image and modules; not the packages with headers, which nothing here uses.
+def _headers(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    unused = any(part in _NO_GUEST_HAS for part in Path(member.name).parts)
+    header = member.isdir() or member.issym() or member.name.endswith((".h", ".inc"))
+    return member if header and not unused else None
 
-    Its release ends with the digest's first digits: packages of two series can be installed side by side, and
-    ``uname -r`` shows which runs.
+
+def _compile_package(run: Run, make: list[str], tree: Path, version: str, digest: str) -> list[Path]:
+    """Build the package with image and modules, without the packages of headers, which nothing here uses.
+
+    Its release ends with the first digits of the digest: packages of two series can be installed side by side, and
+    ``uname -r`` shows which one runs.
     """
     run(["sed", "-i", f"s/date -R/date -R -u -d @{PACKAGE_EPOCH}/", "scripts/package/mkdebian"])
-    # The needs of this build are checked before; the complete list also covers the packages of headers.
     run(
         [*make, "bindeb-pkg", "DPKG_FLAGS=--no-check-builddeps --rules-target=binary-image"],
         **BUILDER,
@@ -64,8 +94,7 @@ def _compile_package(run: Run, make: list[str], tree: Path, version: str, digest
         DEBFULLNAME="Longfat",
         DEBEMAIL="longfat@localhost",
     )
-    [package] = tree.parent.glob("linux-image-*.deb")
-    return package
+    return list(tree.parent.glob("linux-image-*.deb"))
 
 
 GUEST = Target(

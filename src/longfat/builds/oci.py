@@ -1,181 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole testbed as one container image, in an archive that Docker, Podman and Apptainer load without a registry.
+"""The whole testbed as a container image, built by buildah from ``images/Containerfile``.
 
-Owns the layout of a container and ``<cache>/oci/longfat-VERSION.tar``. Needs neither Docker nor root. Must not decide
-what a guest runs: the container has the kernel, the image and the composed root that this machine uses.
+Owns the build's context ``userland``: what this machine runs of the cache folder, and the Python packages.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
+import os
 import shutil
+import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-from longfat.builds.archive import pack, read, write_layer
-from longfat.builds.image import RECIPE_FOLDER, ImageBuild, facts_of_readable_copy
-from longfat.builds.image_recipe import read_recipe
-from longfat.builds.kernel_kit import KIT
-from longfat.builds.layer import Layer
-from longfat.builds.python_packages import compile_all, install, is_wanted
+from longfat.builds.image import RECIPE_FOLDER, ImageBuild, read_recipe
+from longfat.builds.kernel_targets import KIT
+from longfat.builds.listing import listing_digest
+from longfat.builds.packages import require_packages
+from longfat.builds.programs import run_program
 from longfat.cache import cache_folder
 from longfat.store import keep
 
 CHECKOUT = RECIPE_FOLDER.parent
-# The parts of it in a container: the files that run, and those they were made from.
-PROJECT = (
-    *("LICENSE", "LICENSES", "analysis", "experiments", "images", "kernels"),
-    *("pyproject.toml", "requirements.lock", "src"),
-)
-INPUTS = "longfat.inputs"  # label: SHA-256 of an archive's inputs
-HOME = "opt/longfat"
-CACHE = f"{HOME}/cache"
-USER = "1000:1000"  # the first user of most machines: the container can write to a results folder of that user
-TOOLS_OWN = ("etc/hosts", "etc/resolv.conf")  # files that container tools write to
-ANYBODY = 0o1777  # a folder for all users, like /tmp
-
-
-@dataclass(frozen=True)
-class OciBuild:
-    """A usable archive. ``image_id`` is Docker's id of the image, the same wherever the inputs are the same."""
-
-    path: Path
-    image_id: str
-    tag: str
+CACHE = "opt/longfat/cache"
+PACKAGES = "usr/local/lib/python3.11/dist-packages"
+WHEELS = ["--python-version=3.11", *(f"--platform=manylinux_2_{minor}_x86_64" for minor in range(17, 37))]
 
 
 def build_oci(
     kernels: Sequence[Path], image: ImageBuild, root: Path, *, say: Callable[[str], None] = lambda line: None
-) -> OciBuild:
-    """Build the archive from parts of the cache folder: the kernels, the image, and the root composed of it.
+) -> Path:
+    """Build the container image; return its archive for Docker, Podman and Apptainer. Equal inputs give equal bytes.
 
-    Raises RigError when the Python packages cannot be installed or the archive cannot be written.
+    ``kernels``, ``image`` and ``root`` are in the cache folder. Raises RigError if a package or program is missing.
     """
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lock = (CHECKOUT / "requirements.lock").read_text(encoding="utf-8")
-    inputs = _inputs(kernels, image, root, lock)
-    path = cache_folder() / "oci" / f"longfat-{project['version']}.tar"
-    labels = {INPUTS: inputs, "org.opencontainers.image.version": str(project["version"])}
-
-    def right(archive: Path) -> bool:
-        known = read(archive)
-        return known is not None and known.labels.get(INPUTS) == inputs
+    require_packages(RECIPE_FOLDER / "packages-oci.txt")
+    version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    tag = f"docker.io/library/longfat:{version}"  # for docker: longfat:VERSION
+    epoch = read_recipe(RECIPE_FOLDER).source_date_epoch
 
     def make(new: Path) -> None:
-        say("building the container image (about two minutes)")
-        _write(new.parent, kernels, image, root, lock, labels, f"longfat:{project['version']}")
-        (new.parent / "archive.tar").rename(new)
+        say("building the container image with buildah (about two minutes)")
+        userland, storage = new.parent / "userland", new.parent / "storage"
+        _stage(userland, image, root, epoch)
+        for kernel in kernels:  # without a compiler in the container nothing can be linked with them
+            target = userland / CACHE / "kernels" / kernel.parent.name
+            shutil.copytree(kernel.parent, target, ignore=shutil.ignore_patterns(KIT))
+        _install(userland / PACKAGES)
+        buildah = ["buildah", f"--root={storage}", f"--runroot={storage}/run", "--storage-driver=vfs"]
+        files = [f"--file={RECIPE_FOLDER}/Containerfile", f"--ignorefile={RECIPE_FOLDER}/Containerfile.ignore"]
+        options = ["--isolation=chroot", "--no-hosts", f"--timestamp={epoch}", f"--tag={tag}"]
+        run_program(*buildah, "build", *files, *options, f"--build-context=userland={userland}", str(CHECKOUT))
+        run_program(*buildah, "push", tag, f"docker-archive:{new}:{tag}")
 
-    keep(path, make, "the container image", "1 GB", right=right)
-    built = read(path)
-    assert built is not None
-    return OciBuild(path, built.image_id, built.tag)
-
-
-def _inputs(kernels: Sequence[Path], image: ImageBuild, root: Path, lock: str) -> str:
-    """SHA-256 over all that goes into the archive."""
-    digest = hashlib.sha256(f"{image.digest} {root.parent.name}\n{lock}".encode())
-    for path in [*kernels, *_project_files()]:
-        digest.update(f"{path.name if path in kernels else path.relative_to(CHECKOUT)}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    archive = cache_folder() / "oci" / f"longfat-{version}.tar"
+    return keep(archive, make, "the container image", "3 GB", right=lambda path: False)
 
 
-def _project_files() -> Iterator[Path]:
-    for name in PROJECT:
-        top = CHECKOUT / name
-        for path in [top] if top.is_file() else sorted(top.rglob("*")):
-            if path.is_file() and all(map(_is_source, path.relative_to(CHECKOUT).parts)):
-                yield path
+def _stage(top: Path, image: ImageBuild, root: Path, epoch: int) -> None:
+    """Fill ``top`` with the image, which is also in its cache folder: hard links of the same files."""
+    base = top.parent / "image"
+    shutil.copytree(image.path, base, symlinks=True)
+    for path in base.rglob("*"):
+        os.utime(path, (epoch, epoch), follow_symlinks=False)  # as buildah sets the times of all files
+    images, roots = top / CACHE / "images" / image.path.parent.name, top / CACHE / "roots" / root.parent.name
+    for folder in (top, images / "root", roots / "root"):
+        shutil.copytree(base, folder, symlinks=True, copy_function=os.link, dirs_exist_ok=True)
+    for path in (top / "etc/hosts", top / "etc/resolv.conf"):
+        path.unlink(missing_ok=True)  # container tools write these files, and must not change the cached image
+    facts = json.loads((image.path.parent / "image.json").read_text(encoding="utf-8"))
+    (images / "image.json").write_text(json.dumps({**facts, "listing_sha256": listing_digest(base)}), encoding="utf-8")
+    shutil.copytree(root / "code", roots / "root/code", symlinks=True, dirs_exist_ok=True)
+    shutil.copy(root.parent / "root.json", roots)
 
 
-def _is_source(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name != "__pycache__" and not name.startswith(".")
-
-
-def _write(
-    scratch: Path, kernels: Sequence[Path], image: ImageBuild, root: Path, lock: str, labels: dict[str, str], tag: str
-) -> None:
-    """Make the layers and pack them into ``archive.tar`` in ``scratch``."""
-    epoch = read_recipe(RECIPE_FOLDER).source_date_epoch
-    python = (image.path / "usr/bin/python3").readlink().name
-    packages, source = scratch / "packages", scratch / "src"
-    install(lock, image.path, packages)
-    place = f"usr/local/lib/{python}/dist-packages"  # where Debian's Python looks
-    compile_all(image.path, packages, f"/{place}")
-    shutil.copytree(CHECKOUT / "src", source, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    compile_all(image.path, source, f"/{HOME}/src")
-
-    dependencies = Layer("Python packages of requirements.lock", epoch)
-    dependencies.tree(place, packages, wanted=is_wanted)
-    layers = [_userland(image, root, epoch), dependencies, _testbed(kernels, source, place, epoch)]
-    blobs = scratch / "blobs"
-    blobs.mkdir()
-    pack(scratch / "archive.tar", [write_layer(layer, blobs) for layer in layers], tag, epoch, _settings(labels))
-
-
-def _userland(image: ImageBuild, root: Path, epoch: int) -> Layer:
-    """The image as the container's own files and, by hard links, as the cache folder has it: three names, one file.
-
-    What container tools write to is none of them: Apptainer empties it, by whatever name, when it makes its image.
-    Set-id bits are not there, nor needed: a container's user gains nothing.
-    """
-    layer = Layer("the image, which is also the guests' root", epoch)
-    layer.tree("", image.path, own=True)
-    for path in TOOLS_OWN:
-        if (image.path / path).is_file():
-            layer.file(path, (image.path / path).read_bytes())
-    kept = f"{CACHE}/images/{image.path.parent.name}"
-    layer.tree(f"{kept}/root", image.path, own=True)
-    layer.file(f"{kept}/image.json", facts_of_readable_copy(image.path.parent))
-    composed = f"{CACHE}/roots/{root.parent.name}"
-    layer.tree(f"{composed}/root", root, own=True)
-    layer.tree(f"{composed}/root/code", root / "code")
-    layer.tree(f"{composed}/root.json", root.parent / "root.json")
-    return layer
-
-
-def _testbed(kernels: Sequence[Path], source: Path, place: str, epoch: int) -> Layer:
-    """The kernels, the studies and the package; folders that any user can write to."""
-    layer = Layer("kernels, package and studies", epoch)
-    for name in PROJECT:
-        layer.tree(f"{HOME}/{name}", CHECKOUT / name, wanted=_is_source)
-    layer.tree(f"{HOME}/src", source)
-    for kernel in kernels:  # without a compiler in the container nothing can be linked with them
-        layer.tree(f"{CACHE}/kernels/{kernel.parent.name}", kernel.parent, wanted=lambda name: name != KIT)
-    layer.file(f"{place}/longfat.pth", f"/{HOME}/src\n".encode())
-    for name in ("analysis", "experiments"):
-        layer.link(name, f"{HOME}/{name}")
-    for folder in ("results", "tmp"):
-        layer.folder(folder, ANYBODY)
-    return layer
-
-
-def _settings(labels: dict[str, str]) -> dict[str, Any]:
-    """How a container starts. Nothing in its cache folder is written to: guests meet the package in /tmp.
-
-    Apptainer passes the machine's environment and home on, but for the names that are set here: no package of the
-    user's, in ``~/.local`` or on ``PYTHONPATH``, may take the place of the image's.
-    """
-    environment = {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "LANG": "C.UTF-8",
-        "HOME": "/tmp",
-        "TMPDIR": "/tmp",
-        "LONGFAT_CACHE": f"/{CACHE}",
-        "LONGFAT_ROOT": "/",
-        "PYTHONPATH": "",
-        "PYTHONNOUSERSITE": "1",
-    }
-    return {
-        "User": USER,
-        "Env": [f"{name}={value}" for name, value in environment.items()],
-        "Entrypoint": ["/usr/bin/python3", "-P", "-m", "longfat"],
-        "Cmd": ["--help"],
-        "WorkingDir": "/",
-        "Labels": labels,
-    }
+def _install(target: Path) -> None:
+    """Install the packages of ``requirements.lock`` for the image's Python."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    lock = f"--requirement={CHECKOUT / 'requirements.lock'}"
+    run_program(*pip, "--require-hashes", "--only-binary=:all:", *WHEELS, lock, f"--target={target}")
+    shutil.rmtree(target / "bin", ignore_errors=True)  # programs that name this machine's Python
+    for record in target.glob("*.dist-info/RECORD"):
+        record.unlink()
+    for tests in (*target.glob("**/tests"), target / "pyarrow/include"):
+        shutil.rmtree(tests, ignore_errors=True)

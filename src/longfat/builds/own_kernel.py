@@ -1,37 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of a study's own in the cache folder: with its patches built anew, with its C files only linked anew."""
+"""Kernels of a study: a new build with its patches, and a new link with its C files.
+
+A kernel that is linked from its kit alone equals the kernel that the kit came with.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from longfat.builds.kernel import FORMAT, KernelBuild, build_kernel, load_kernel, write_facts
-from longfat.builds.kernel_kit import KIT, link_kernel
-from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
-from longfat.builds.kernel_targets import GUEST
-from longfat.catalog.kernels import OwnKernel
+from longfat.builds.kernel import KernelBuild, build_kernel, load_kernel, write_facts
+from longfat.builds.kernel_recipe import KERNELS_FOLDER
+from longfat.builds.kernel_targets import GUEST, KIT
+from longfat.catalog.kernels import OwnKernel, Piece
+from longfat.errors import Problem, RigError, StudyError
 from longfat.store import keep
 
 Say = Callable[[str], None]
+
+_FOLDER = "net/ipv4"
+_LINE_NUMBERS = "-g1"  # for reports of crashes; the code is the same
+_MESSAGE = re.compile(rf"{_FOLDER}/(tcp_\w+\.c):(\d+):\d+: (?:fatal )?error: (.*)")
+_WARNING = re.compile(rf"{_FOLDER}/(tcp_\w+\.c:\d+:\d+: warning: .*)")
+_UNDEFINED = re.compile(rf"{_FOLDER}/(tcp_\w+)\.o:.*?((?:undefined reference to|multiple definition of) .*?)(?:; |$)")
 
 
 def build_own_kernel(
     own: OwnKernel, *, kernels_folder: Path = KERNELS_FOLDER, say: Say = lambda line: None
 ) -> KernelBuild:
-    """The guest's kernel with what a study adds to it: from the cache folder, or made now.
+    """Return the guest's kernel with the files of a study, from the cache folder or built now.
 
-    Its digest is that of the kernel without C files and of these. Raises StudyError when one of them does not compile,
-    RigError as ``build_kernel``.
+    Its digest covers the kernel without the C files, and these. Raises StudyError if a file does not compile, and
+    RigError as ``build_kernel`` does.
     """
-
-    def build(copy: str = "") -> KernelBuild:
-        patches = [piece.path for piece in own.patches]
-        return build_kernel(name=own.base, patches=patches, kernels_folder=kernels_folder, copy=copy, say=say)
-
-    base = build()
+    patches = [piece.path for piece in own.patches]
+    base = build_kernel(name=own.base, patches=patches, kernels_folder=kernels_folder, say=say)
     if not own.sources:
         return base
     digest = hashlib.sha256(base.digest.encode())
@@ -42,20 +52,76 @@ def build_own_kernel(
     names = ", ".join(source.name for source in own.sources)
 
     def make(new: Path) -> None:
-        folder = base.path.parent
-        if not (folder / KIT).is_file():  # a kernel of an earlier version
-            say("what further algorithms are linked with is not there yet: it comes with another build of the kernel")
-            folder = build("-kit").path.parent
         say(f"compiling {names} into the guest's kernel")
         work = new.parent / "kit"
         work.mkdir()
-        linux = link_kernel(folder / KIT, own.sources, work, say)
+        linux = link_kernel(base.path.with_name(KIT), own.sources, work, say)
         new.mkdir()
         linux.rename(new / linux.name)
-        facts = json.loads((folder / "kernel.json").read_text())
+        facts = json.loads(base.path.with_name("kernel.json").read_text())
         pieces = {source.path.name: source.sha256 for source in own.sources}
-        write_facts(new, GUEST, {**facts, "format": FORMAT, "digest": digest.hexdigest(), "sources": pieces})
+        write_facts(new, GUEST, {**facts, "digest": digest.hexdigest(), "sources": pieces})
 
     keep(result, make, f"the kernel with {names}", "200 MB", lock=kernels / "own.lock")
-    recipe = Recipe(own.base, kernels_folder)
-    return load_kernel(recipe, GUEST, result, digest.hexdigest(), pinned=base.pinned)
+    return load_kernel(own.base, GUEST, result, digest.hexdigest(), pinned=base.pinned)
+
+
+def link_kernel(kit: Path, sources: Sequence[Piece], work: Path, say: Say) -> Path:
+    """Link the kernel of the kit with the congestion controls of ``sources`` in the empty folder ``work``.
+
+    Raises StudyError with all errors of the compiler and the linker, each with file and line, and RigError if there is
+    no compiler or no kit.
+    """
+    if shutil.which("gcc") is None:
+        raise RigError("the program gcc is not installed", hint="apt-get install gcc binutils libc6-dev")
+    if not kit.is_file():
+        hint = f"rm -r {kit.parent} && ./just build kernel"
+        raise RigError("the kernel's link kit is missing", where=str(kit), hint=hint)
+    subprocess.run(["tar", "-xzf", str(kit), "-C", str(work)], check=True)
+    problems = [problem for source in sources for problem in _compile(work, source, say)] or _link(work, sources)
+    if problems:
+        count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+        raise StudyError(f"the study's own congestion control has {count}", problems=tuple(problems))
+    return work / "linux"
+
+
+def _compile(work: Path, source: Piece, say: Say) -> list[Problem]:
+    """Compile one file and return its errors."""
+    shutil.copyfile(source.path, work / _FOLDER / source.path.name)
+    command = shlex.split((work / "command").read_text().replace("tcp_cong", source.path.stem))
+    status, text = _run(work, [*command, _LINE_NUMBERS, f"-fdebug-prefix-map={work}=."])
+    for warning in _WARNING.findall(text):
+        say(f"{source.path.parent / warning}")
+    messages = [(int(line), message) for file, line, message in _MESSAGE.findall(text) if file == source.path.name]
+    if status and not messages:
+        return [Problem(str(source.path), None, "", text.strip())]
+    return [Problem(str(source.path), line, "", message) for line, message in messages]
+
+
+def _link(work: Path, sources: Sequence[Piece]) -> list[Problem]:
+    """Link the kernel and return the linker's errors."""
+    objects = [f"{_FOLDER}/{source.path.stem}.o" for source in sources]
+    flags = shlex.split((work / "flags").read_text())
+    script = ["-Wl,--script=arch/um/kernel/vmlinux.lds", "-o", "linux"]
+    kernel = ["-Wl,--whole-archive", "vmlinux.o", *objects, "init/version-timestamp.o", "-Wl,--no-whole-archive"]
+    status, text = _run(work, ["gcc", *flags, *script, *kernel, "-lutil", "-lrt", "-lpthread"])
+    if not status:
+        return []
+    paths = {source.path.stem: str(source.path) for source in sources}
+    found = [Problem(paths[name], None, "", message) for name, message in dict.fromkeys(_UNDEFINED.findall(text))]
+    return found or [Problem(str(sources[0].path), None, "", text.strip())]
+
+
+def _run(work: Path, argv: list[str]) -> tuple[int, str]:
+    """Return the exit status of a program and its output."""
+    done = subprocess.run(
+        argv,
+        cwd=work,
+        env={**os.environ, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    return done.returncode, done.stdout

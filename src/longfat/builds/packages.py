@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of Debian packages that only some builds need, in the format of packages.txt.
+"""Debian packages that only some builds need, listed in the format of packages.txt.
 
-Finds missing packages. Must not install anything: the user decides about that.
+Finds missing packages. Must not install anything: the user decides.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from longfat.errors import RigError
 
 
 def require_packages(listing: Path) -> None:
-    """Raise RigError naming the packages of ``listing`` that are missing, with the command that installs them."""
+    """Raise RigError with the missing packages of ``listing`` and the command that installs them."""
     missing = missing_packages(listing.read_text(encoding="utf-8"))
     if missing:
         raise RigError(
@@ -25,7 +25,7 @@ def require_packages(listing: Path) -> None:
 
 
 def missing_packages(listing: str, *, wanted: bool = False) -> list[str]:
-    """The packages whose probe finds nothing, a program in PATH or a file; with ``wanted`` those marked ? as well."""
+    """Return the packages whose program in PATH, or file, is missing; with ``wanted`` also those marked with ?."""
     missing = []
     for line in listing.splitlines():
         if not line.strip() or line.startswith("#"):
@@ -37,7 +37,7 @@ def missing_packages(listing: str, *, wanted: bool = False) -> list[str]:
 
 
 def is_there(probe: str) -> bool:
-    """Whether a program is in PATH or where root's programs are, or the file exists that ``probe`` names."""
+    """Return whether a program is in PATH or among root's programs, or whether the file ``probe`` exists."""
     if probe.startswith("/"):
         return Path(probe).exists()
     return shutil.which(probe, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is not None

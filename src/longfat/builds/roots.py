@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guests' roots in the cache folder: the image with the laboratory's code, checked at each use.
+"""Guests' roots in the cache folder: the image with the guest's code, checked at each use.
 
 Owns the layout of ``<cache>/roots/<image>-<code>/``: ``root/`` with hard links to the image's files and, in ``code/``,
-its own files; ``root.json`` with the digest of the latter, out of a guest's reach. Must not know what the code is: the
-caller puts it there.
+its own files; ``root.json`` with the digest of ``code/``, which no guest can reach. Must not know what the code is: the
+caller adds it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def open_root(
     add_code: Callable[[Path], None],
     say: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """The root of this image and this code: from the cache folder, or composed now (about a second).
+    """Return the root of this image and this code, from the cache folder or composed now (about a second).
 
-    ``add_code`` fills ``code/`` of the root it is given. Every use compares names, sizes and times of the image's files
-    with those at the image's build, and all bytes below ``code/`` with those that were put there (some 50 ms). A
-    damaged root is composed again, and ``say`` receives a message. Raises RigError when that is not possible.
+    ``add_code`` fills ``code/`` of a root. Every use compares names, sizes and times of the image's files with those at
+    the image's build, and all bytes below ``code/`` with the original ones (some 50 ms). A damaged root is composed
+    again, with a message to ``say``. Raises RigError if that is not possible.
     """
     folder = image.path.parents[2] / "roots" / f"{image.digest[:16]}-{code_digest[:16]}"
 
@@ -43,7 +43,7 @@ def open_root(
         return root_fault(root, image) is None
 
     def make(new: Path) -> None:
-        for left in folder.parent.glob(".partial-*"):  # of other code too, by processes that were killed
+        for left in folder.parent.glob(".partial-*"):  # left by killed processes, also with other code
             if left != new.parent:
                 shutil.rmtree(left, ignore_errors=True)
         if folder.exists():
@@ -54,7 +54,7 @@ def open_root(
 
 
 def root_fault(folder: Path, image: ImageBuild) -> str | None:
-    """The fault of the root in ``folder``, or None. The content of the image's files is not read."""
+    """Return the fault of the root in ``folder``, or None, without reading the content of the image's files."""
     try:
         facts = json.loads((folder / "root.json").read_text(encoding="utf-8"))
         if facts["format"] != FORMAT:
@@ -65,14 +65,14 @@ def root_fault(folder: Path, image: ImageBuild) -> str | None:
     if listing_digest(folder / "root", left_out=CODE) != image.listing_sha256:
         return "files of the image were changed, added or removed"
     if tree_digest(folder / "root" / CODE) != code_sha256:
-        return "the laboratory's code was changed"
+        return "the guest's code was changed"
     return None
 
 
 def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
-    """Read every file of every root composed of ``image``, and remove the damaged ones; ``say`` receives a message.
+    """Read every file of every root composed of ``image`` and remove the damaged roots, with a message to ``say``.
 
-    The next start composes what it needs. Raises RigError when a damaged root cannot be removed.
+    The next start composes what it needs. Raises RigError if a damaged root cannot be removed.
     """
     known: dict[tuple[int, int], str] = {}
     for folder in composed_roots(image.path.parents[1], image.digest):
@@ -88,11 +88,11 @@ def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
             raise RigError(
                 f"the composed root is damaged: {fault}", where=str(folder), hint=f"rm -r {folder}"
             ) from error
-        say(f"the composed root was damaged ({fault}) and is removed; the next start makes another: {folder}")
+        say(f"the composed root was damaged ({fault}) and is removed; the next start composes another: {folder}")
 
 
 def _link(source: str, target: str) -> None:
-    """Make a hard link, or a copy where the kernel refuses one, for example of a file of another user."""
+    """Make a hard link, or a copy if the kernel refuses one, for example of another user's file."""
     try:
         os.link(source, target)
     except OSError:

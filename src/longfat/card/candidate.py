@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The study of a card with a candidate: one of the kernel's algorithms, or a C file in a copy of the study.
 
-Owns the text of the copy. The C file is checked like that of any study (docs/own-algorithm.md).
+Owns the text of the copy. The C file is checked as in any study (docs/own-algorithm.md).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from longfat.card.document import FILE
 from longfat.catalog.ccas import CCAS
 from longfat.errors import RigError, StudyError
 from longfat.files import write_whole
-from longfat.manifest.names import unknown
 from longfat.metrics.registry import OWN_METRICS
+from longfat.schema.names import unknown
 from longfat.studies import CLAIMS, MANIFEST, StudyFolder
 
 UNKNOWN = "algorithm"

@@ -27,7 +27,7 @@ from longfat.relations.judge import Verdict
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import selections
 
-RUN_DIGITS = 8  # of a run's id in a cell
+RUN_DIGITS = 8  # digits of a run's id in a cell
 Word = Literal["no worse", "worse", "open", "not measured"]
 WORDS: Mapping[str, Word] = {
     "reproduced": "no worse",
@@ -74,16 +74,16 @@ class Card:
     format: Literal[1] = 1
 
     def cell(self, row: str, column: str) -> Cell:
-        """The cell of a row and a column; a cell with a reason if the card lacks it."""
+        """Return the cell of a row and a column; a cell with a reason if the card lacks it."""
         return self.cells.get(row, {}).get(column, Cell(reason="the card is older than this row"))
 
     def word(self, row: Row) -> Word | None:
-        """The verdict of a row; None for a row without a claim."""
+        """Return the verdict of a row; None for a row without a claim."""
         judgement = self.verdicts.get(row.row)
         return judgement.word if judgement else "not measured" if row.claim else None
 
     def count(self, word: Word) -> int:
-        """The number of rows with this verdict."""
+        """Return the number of rows with this verdict."""
         return sum(judgement.word == word for judgement in self.verdicts.values())
 
     @property
@@ -156,7 +156,7 @@ def _cell(row: Row, column: str, grounds: Grounds) -> Cell:
 
 
 def _end(value: float | None) -> float | None:
-    """An end of an interval; None for an interval that is missing or infinite."""
+    """Return an end of an interval; None for an interval that is missing or infinite."""
     return significant(value) if value is not None and math.isfinite(value) else None
 
 

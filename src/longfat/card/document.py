@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.document import document_of
-from longfat.manifest.names import Finding, unknown
-from longfat.manifest.source import read_source
 from longfat.relations.bind import RelationError, Scope
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import check as check_expression
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.document import document_of
+from longfat.schema.names import Finding, unknown
+from longfat.schema.source import read_source
 from longfat.studies import StudyFolder
 
 FILE = "card.yaml"
@@ -39,7 +39,7 @@ class Row(Closed):
     claim: f.Name | None = Field(None, description="the claim that gives its verdict; without one it has none")
 
     def expression(self, who: str) -> str:
-        """The expression of the cell of an algorithm."""
+        """Return the expression of the cell of an algorithm."""
         return self.of.replace(WHO, who)
 
 

@@ -25,16 +25,16 @@ class Column:
     candidate: bool
 
     def cell(self, row: Row) -> Cell:
-        """The cell of a row."""
+        """Return the cell of a row."""
         return self.card.cell(row.row, self.name)
 
     def text(self, row: Row) -> str:
-        """The value of a cell as it is printed."""
+        """Return the value of a cell as it is printed."""
         value = self.cell(row).value
         return NO_VALUE if value is None else f"{value:.{row.digits}f}".replace("-", "\N{MINUS SIGN}")
 
     def word(self, row: Row) -> Word | None:
-        """The verdict of a cell; None for a cell without one."""
+        """Return the verdict of a cell; None for a cell without one."""
         return self.card.word(row) if self.candidate else None
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names that a manifest may use: congestion controls, stack profiles, qdiscs and offloads. Plain data only."""
+"""Names that a manifest may use: congestion controls, host profiles, kernels, qdiscs, offloads. Plain data only."""

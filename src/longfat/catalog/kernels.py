@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The named kernels that a study may ask for: a folder of ``kernels/`` for each, and what a study adds to one of them.
+"""Names of kernels, each with a folder in ``kernels/``, and the files that a study adds to one of them.
 
-Which source, patches and configuration a kernel has is in its folder.
+Source, patches and configuration of a kernel are in its folder.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from pathlib import Path
 from longfat.errors import StudyError
 
 DEFAULT_KERNEL = "linux-6.12"
-"""Kernel of today's stack: HZ=1000."""
+"""Kernel of the profile ``modern``: HZ=1000."""
 
 ERA_KERNEL = "linux-6.12-hz100"
-"""Kernel of the stack of Linux 2.4: the source and the patches of ``DEFAULT_KERNEL``, with HZ=100."""
+"""Kernel of the profile ``linux-2.4``: source and patches of ``DEFAULT_KERNEL``, with HZ=100."""
 
 STACK_KERNELS = (DEFAULT_KERNEL, ERA_KERNEL)
-"""Kernels of the stacks."""
+"""Kernels of the profiles."""
 
 KERNELS: tuple[str, ...] = (*STACK_KERNELS, "linux-7.3")
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A file of a study that becomes part of a kernel: its name in the study's folder, its place, its SHA-256 (hex)."""
+    """A file of a study that becomes part of a kernel: its name in the study's folder, its path, its SHA-256 (hex)."""
 
     name: str
     path: Path
@@ -36,7 +36,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class OwnKernel:
-    """A kernel of ``kernels/`` with what a study adds: patches in their order, and C files with an algorithm each."""
+    """A kernel of ``kernels/`` with files of a study: patches in their order, and C files with one algorithm each."""
 
     base: str = DEFAULT_KERNEL
     patches: tuple[Piece, ...] = ()
@@ -44,14 +44,14 @@ class OwnKernel:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """All that the study adds."""
+        """All files of the study."""
         return (*self.patches, *self.sources)
 
     @property
     def name(self) -> str:
-        """What runs pin that no digest is known for: ``base``, with a digest of what is added to it, if anything is.
+        """Name that runs pin until the kernel is built: ``base``, with a digest of the study's files if there are any.
 
-        Other content is another name, and another place of the same file is not.
+        The digest depends on the content of the files, not on their paths.
         """
         if not self.pieces:
             return self.base
@@ -62,11 +62,11 @@ class OwnKernel:
 
 
 OWN = "+"
-"""What only the names of kernels have that a study adds something to."""
+"""Separator in the names of kernels with files of a study."""
 
 
 def require_kernel(name: str) -> None:
-    """Raise StudyError, with the names there are, unless ``name`` is one of them."""
+    """Raise StudyError with the allowed names unless ``name`` is one of them."""
     if name not in KERNELS:
         near = difflib.get_close_matches(name, KERNELS, n=1)
         raise StudyError(

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The segmentation and receive offloads that a manifest may turn on. Plain data: nothing is applied here.
+"""Segmentation and receive offloads that a manifest may turn on. Plain data: nothing is applied here.
 
-All are off unless a study asks for them: an offload sends bursts as one packet, and queue limits in packets lose their
-meaning.
+All are off by default: an offload sends bursts as one packet, so queue limits in packets lose their meaning.
 """
 
 from __future__ import annotations
@@ -16,5 +15,5 @@ OFFLOADS: Mapping[str, str] = {
 }
 
 SEGMENTING = frozenset({"tso", "gso"})
-"""Offloads with which a host sends segments of up to LONGEST_SEGMENT_BYTES, which stay whole on the way."""
+"""Offloads with which a host sends segments of up to LONGEST_SEGMENT_BYTES, which stay whole on the path."""
 LONGEST_SEGMENT_BYTES = 1 << 16

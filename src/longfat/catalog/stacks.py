@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stack profiles: how a TCP stack of an era differs from that of the laboratory's kernel.
+"""Host profiles: differences between the TCP stack of an era and the stack of the project's kernel.
 
-Plain data, each setting with its reason and source. A profile never chooses a congestion control, an MTU
-or a queue: these belong to the study. Offloads are off under every profile unless the study asks for them.
+Plain data, each setting with its reason and source. A profile never chooses a congestion control, an MTU or a queue:
+these belong to the study. Offloads are off under every profile unless the study asks for them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from longfat.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL
 
 @dataclass(frozen=True)
 class Setting:
-    """One sysctl with its value and the reason for it, source included."""
+    """A sysctl with its value and the reason for it, with its source."""
 
     sysctl: str
     value: str
@@ -24,9 +24,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Stack:
-    """A named set of settings for senders and receivers; an initial window of None is the kernel's own.
+    """A named set of settings for senders and receivers; None is the kernel's own initial window.
 
-    ``kernel`` is the kernel of runs whose study names none.
+    Runs have the kernel ``kernel`` if their study names none.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Stack:
 
     @property
     def sysctls(self) -> dict[str, str]:
-        """The settings as sysctl names and values."""
+        """Values of the settings by sysctl name."""
         return {setting.sysctl: setting.value for setting in self.settings}
 
 
@@ -53,11 +53,11 @@ RECEIVER_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "net.ipv4.tcp_recv_fill",
         "1",
-        "a blocking read returns when its buffer is full: bulk reads then cost no system call for each"
-        " packet; the project's own switch, kernels/",
+        "a blocking read returns when its buffer is full, so that bulk reads cost no system call per packet; the"
+        " project's own switch, kernels/",
     ),
 )
-"""Applied to every receiver under every stack where the kernel is the project's.
+"""Settings of every receiver under the project's kernels.
 
 They change the cost of a run, not the packets that TCP sends.
 """
@@ -67,11 +67,11 @@ SENDER_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "net.ipv4.tcp_cc_info",
         "1",
-        "the kernel shows the parameters and the state of a socket's congestion control next to tcp_info, and a"
-        " run can report what its flows really used; the project's own switch, kernels/",
+        "the kernel shows parameters and state of a socket's congestion control next to tcp_info, so that a run reports"
+        " what its flows used; the project's own switch, kernels/",
     ),
 )
-"""Applied to every sender under every stack where the kernel is the project's.
+"""Settings of every sender under the project's kernels.
 
 They change the cost of a run and the view of the sockets' probe, not the packets that TCP sends.
 """
@@ -80,37 +80,37 @@ _LINUX_2_4 = (
     Setting(
         "net.ipv4.tcp_small_queues",
         "0",
-        "2.4 let a socket fill the local queue; the limit came with Linux 3.6 (project's switch)",
+        "2.4 allowed a socket to fill the local queue; the limit came with Linux 3.6 (project's switch)",
     ),
     Setting(
         "net.ipv4.tcp_slow_start_ack_counting",
         "1",
-        "2.4 grew by one segment for each ACK, not for each segment acknowledged (project's switch)",
+        "2.4 increased the window by one segment per ACK, not per acknowledged segment (project's switch)",
     ),
     Setting(
         "net.ipv4.tcp_strict_cwnd_limited",
         "1",
-        "2.4 grew the window only while it was full; slow start may now reach twice the data in flight"
-        " since Linux 3.16 (project's switch)",
+        "2.4 increased the window only while it was full; since Linux 3.16 slow start may reach twice the data in"
+        " flight (project's switch)",
     ),
     Setting(
         "net.ipv4.tcp_rate_halving",
         "1",
-        "2.4 took one segment off the window for every second ACK, down to half of the threshold; proportional rate"
+        "2.4 reduced the window by one segment for every second ACK, down to half of the threshold; proportional rate"
         " reduction came with Linux 3.2 (project's switch)",
     ),
     Setting(
         "net.ipv4.tcp_fixed_win_scale",
         "1",
-        "2.4 offered a fixed part of the receive buffer; the part is measured since Linux 6.6 (project's switch)",
+        "2.4 offered a fixed part of the receive buffer; since Linux 6.6 the part is measured (project's switch)",
     ),
     Setting("net.ipv4.tcp_adv_win_scale", "2", "that part was three quarters in 2.4 (tcp(7))"),
     Setting(
         "net.ipv4.tcp_pingpong_thresh",
         "255",
         "today's iperf2 server sends a few bytes at the start, and 6.12 would delay the ACKs of such a connection"
-        " as if it were interactive; the server of the era sent nothing, and each segment that opened its window was"
-        " acknowledged at once (ip-sysctl)",
+        " as if it were interactive; the era's server sent nothing, and 2.4 acknowledged each segment that opened the"
+        " window at once (ip-sysctl)",
     ),
     Setting("net.ipv4.tcp_recovery", "0", "no RACK loss detection before Linux 4.4 (RFC 8985)"),
     Setting("net.ipv4.tcp_early_retrans", "0", "no tail loss probe before Linux 3.10 (RFC 8985)"),
@@ -129,18 +129,18 @@ _LINUX_2_4 = (
     Setting(
         "net.ipv4.tcp_no_metrics_save",
         "1",
-        "no ssthresh is kept from an earlier connection; the studies flushed the route cache for this",
+        "no connection starts with the ssthresh of an earlier one; the studies flushed the route cache for this",
     ),
 )
 
 STACKS: Mapping[str, Stack] = {
     stack.name: stack
     for stack in (
-        Stack("modern", "the laboratory's kernel with its defaults"),
+        Stack("modern", "the project's kernel with its defaults"),
         Stack(
             "linux-2.4",
-            "the behaviour of Linux 2.4, as far as switches of a present kernel can express it",
-            # HZ was 100 on i386 (include/asm-i386/param.h of 2.4): delayed ACKs, RTO and probes wait for whole 10 ms.
+            "the behaviour of Linux 2.4, as far as switches of a current kernel can express it",
+            # HZ was 100 on i386 (include/asm-i386/param.h of 2.4): delayed ACKs, RTO and probes are multiples of 10 ms.
             kernel=ERA_KERNEL,
             # RFC 2581, 3.1: at most two segments.
             initial_cwnd_segments=2,
@@ -151,6 +151,6 @@ STACKS: Mapping[str, Stack] = {
 
 
 def kernel_of_stack(name: str) -> str:
-    """Return the kernel of runs under a stack whose study names no kernel; of an unknown stack, the default."""
+    """Return the kernel of runs under a profile if their study names none; for an unknown profile, the default."""
     stack = STACKS.get(name)
     return stack.kernel if stack else DEFAULT_KERNEL

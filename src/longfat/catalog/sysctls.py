@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network sysctls that a host of a run has under the project's kernel, without the parameters of algorithms."""
+"""Network sysctls of a host under the project's kernel, without the parameters of algorithms."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SYSCTLS = frozenset(
 MACHINE_SYSCTLS = frozenset(
     f"net.core.{limit}" for limit in ("rmem_max", "wmem_max", "rmem_default", "wmem_default", "netdev_max_backlog")
 )
-"""Sysctls that the kernel has once for the whole machine, not for each network namespace (guest/sysctls.py)."""
+"""Sysctls of the whole machine instead of a network namespace (guest/sysctls.py)."""
 
 
 def any_interface(name: str) -> str:
-    """The name with ``*`` in the place of an interface, as ``SYSCTLS`` has it."""
+    """Return the name with ``*`` instead of an interface, as in ``SYSCTLS``."""
     return _OF_INTERFACE.sub(r"\1.*.", name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of web users that a manifest may name. Plain data; the laboratory has the models themselves.
+"""Models of web users that a manifest may name. Plain data: the guest's code has the models themselves.
 
-Source of both: Barford, Crovella, SIGMETRICS 1998 (SURGE). The amount that a user receives is stated for the plan's
-estimate; a test compares it with the model.
+Source of both: Barford, Crovella, SIGMETRICS 1998 (SURGE). The plan estimates costs from the bytes per user; a test
+compares them with the model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class WebModel:
-    """One model: a user's demand in bytes and requests per second while transfers take no time at all."""
+    """A model: a user's demand in bytes and requests per second if transfers took no time."""
 
     name: str
     summary: str
@@ -28,14 +28,13 @@ WEB_MODELS: dict[str, WebModel] = {
     for model in (
         WebModel(
             "surge",
-            _SOURCE
-            + "popularity by Zipf's law, such that the sizes of requests are Pareto from 1000 bytes as published",
+            _SOURCE + "popularity by Zipf's law, so that the sizes of requests are Pareto from 1000 bytes as published",
             2_670.0,
             0.224,
         ),
         WebModel(
             "surge_files",
-            _SOURCE + "each file as popular as the others: the sizes of requests are those of files",
+            _SOURCE + "all files equally popular, so that requests have the sizes of files",
             14_900.0,
             0.224,
         ),

@@ -48,20 +48,19 @@ SHARE = "1%"  # share of a study's evidence, at least 20 runs
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two records of one run: files in both, files that differ, and files in only one.
+    """Two records of one run: the compared files, and those that differ or are in one record only.
 
     ``pins`` names what the two were made with if that differs; then only measurements are compared.
     """
 
     files: tuple[str, ...]
     differing: tuple[str, ...]
-    only_one: tuple[str, ...]
     pins: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
         """Whether the records are byte-identical."""
-        return not (self.differing or self.only_one)
+        return not self.differing
 
 
 def again(
@@ -158,9 +157,8 @@ def compare(kept: Path, now: Path) -> Comparison:
     pins = tuple(sorted(name for name in {*own, *theirs} if own.get(name) != theirs.get(name)))
     if pins:
         one, other = ({name: digest for name, digest in sums.items() if is_measured(name)} for sums in (one, other))
-    both = sorted({*one} & {*other})
-    differing = tuple(name for name in both if one[name] != other[name])
-    return Comparison(tuple(both), differing, tuple(sorted({*one} ^ {*other})), pins)
+    files = tuple(sorted({*one, *other}))
+    return Comparison(files, tuple(name for name in files if one.get(name) != other.get(name)), pins)
 
 
 def _sums(folder: Path) -> Mapping[str, str]:
@@ -177,8 +175,6 @@ def _print(compared: Comparison, kept: Path, now: Path, console: Console) -> Non
         return
     for name in compared.differing:
         say(console, f"{name} differs", "red")
-    for name in compared.only_one:
-        say(console, f"{name} is on one side only", "red")
     if packet := first_packet(kept, now):
         say(console, f"first packet that differs: {packet}")
     say_place(console, "kept", kept)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -13,7 +14,7 @@ from longfat.builds.disk import build_disk
 from longfat.builds.image import build_image
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import TARGETS
-from longfat.builds.oci import OciBuild, build_oci
+from longfat.builds.oci import build_oci
 from longfat.builds.roots import remove_damaged_roots
 from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, require_kernel
 from longfat.cli.console import say_place
@@ -51,8 +52,7 @@ def disk(console: Console) -> None:
 
 def oci(console: Console) -> None:
     """Build the whole testbed as a container image, with kernel and image."""
-    built = build_container(console)
-    say_place(console, built.tag, built.path)
+    say_place(console, "container image", build_container(console))
 
 
 def all_(console: Console) -> None:
@@ -61,8 +61,8 @@ def all_(console: Console) -> None:
     image(console)
 
 
-def build_container(console: Console) -> OciBuild:
-    """Build the container image of what this machine runs. Raises RigError."""
+def build_container(console: Console) -> Path:
+    """Build the archive of the container image. Raises RigError."""
     backend = open_virtual(say=console.print, kernels=STACK_KERNELS)
     kernels = [kernel.path for kernel in backend.kernels.values()]
     return build_oci(kernels, build_image(), backend.root, say=console.print)

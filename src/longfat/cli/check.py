@@ -17,9 +17,10 @@ from longfat.cli.study import find_study, require_effects
 from longfat.errors import Problem, StudyError
 from longfat.figures import KINDS
 from longfat.figures.document import FiguresDocument
-from longfat.manifest.schema import ManifestSchema, json_schema
+from longfat.manifest.schema import json_schema
 from longfat.relations.claim_lint import without_oracle
 from longfat.relations.claims import ClaimsDocument, counted_claims
+from longfat.schema.json_schema import JsonSchema
 from longfat.studies import StudyFolder
 
 FORMAT = 2  # format of the files that the schemas describe
@@ -89,8 +90,8 @@ def schema_of(file: File) -> dict[str, Any]:
 
 def _schema_of_relations(file: File) -> dict[str, Any]:
     document: type[BaseModel] = ClaimsDocument if file == "claims" else FiguresDocument
-    schema = document.model_json_schema(schema_generator=ManifestSchema)
-    schema["$schema"] = ManifestSchema.schema_dialect
+    schema = document.model_json_schema(schema_generator=JsonSchema)
+    schema["$schema"] = JsonSchema.schema_dialect
     for name, kind in KINDS.items() if file == "figures" else ():
         figure = schema["$defs"][kind.__name__]
         _allow_like(figure, name)

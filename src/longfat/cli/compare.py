@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from longfat.checksums import verify_checksums
 from longfat.cli.console import Output, say
 from longfat.cli.options import Every
 from longfat.cli.paths import repository_root
@@ -24,7 +25,6 @@ from longfat.evidence.judged import evidence_of
 from longfat.evidence.store import EVIDENCE
 from longfat.plan.lockfile import LOCK, read_lock
 from longfat.relations.judge import VERDICTS, Verdict, read_verdicts
-from longfat.seals import check_seal
 
 ABSENT = "not there"
 
@@ -85,7 +85,7 @@ def side_of(text: str) -> Side:
         if not (folder / VERDICTS).is_file():
             raise StudyError("the results are not judged yet", where=text, hint="`longfat report STUDY` judges them")
         study = read_lock(folder / LOCK).study
-        check_seal(folder, "dataset")
+        verify_checksums(folder, "dataset")
         return Side(text, study, {verdict.claim: verdict for verdict in read_verdicts(folder)})
     return _side_of_evidence(text)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -20,12 +21,14 @@ from longfat.evidence.collect import require_repeatable
 from longfat.evidence.required_values import selections_of_claim
 from longfat.evidence.sensitivity import HOLDS, At, conditions, first_values, regions, where_all_hold
 from longfat.evidence.stored_dataset import Ground
-from longfat.manifest.names import unknown as unknown_name
 from longfat.manifest.unknowns import Unknown
 from longfat.relations.claims import Claim
 from longfat.relations.judge import Verdict, decide
 from longfat.runspec import Scalar
+from longfat.schema.names import unknown as unknown_name
 from longfat.studies import StudyFolder
+
+Named = TypeVar("Named")
 
 
 def identify_unknown(
@@ -39,8 +42,10 @@ def identify_unknown(
     begun = time.monotonic()
     folder = find_study(name)
     folder.check()
-    one = _unknown(unknown, folder.header.unknowns)
-    chosen = _chosen(claims, folder.claims)
+    (one,) = _named("unknown", [unknown], folder.header.unknowns, "UNKNOWN")
+    if not claims:
+        raise StudyError("no claims are named", where="--claims", hint="name the claims that identify the value")
+    chosen = _named("claim", claims, {claim.id: claim for claim in folder.claims}, "--claims")
     values = _values(one, at) or first_values(one)
     require_repeatable(wanted.backend)
     backend = open_for(folder, wanted, out)
@@ -114,40 +119,31 @@ def _conclude(unknown: str, one: Unknown, claims: Sequence[str], tried: Sequence
     say(console, f"all hold at {unknown} = {', '.join(map(str, values)) or 'no value'}")
 
 
-def _unknown(name: str, unknowns: Mapping[str, Unknown]) -> Unknown:
-    if name not in unknowns:
-        message, hint = unknown_name("unknown", name, unknowns)
-        raise StudyError(message, hint=hint)
-    return unknowns[name]
-
-
-def _chosen(given: Sequence[str], claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims of these ids. Raises StudyError without ids, or for an unknown one."""
-    if not given:
-        raise StudyError("no claims are named", where="--claims", hint="give those that are to identify the value")
-    own = {claim.id: claim for claim in claims}
-    for name in given:
-        if name not in own:
-            message, hint = unknown_name("claim", name, own)
-            raise StudyError(message, where="--claims", hint=hint)
-    return [own[name] for name in given]
+def _named(kind: str, names: Sequence[str], known: Mapping[str, Named], where: str) -> list[Named]:
+    """Return the items with these names. Raises StudyError for an unknown name."""
+    for name in names:
+        if name not in known:
+            message, hint = unknown_name(kind, name, known)
+            raise StudyError(message, where=where, hint=hint)
+    return [known[name] for name in names]
 
 
 def _values(unknown: Unknown, given: Sequence[str]) -> list[Scalar]:
     """Return the values of a command line, numbers as numbers. Raises StudyError for one that is not plausible."""
-    values: list[Scalar] = []
-    for text in given:
-        value: Scalar = text
-        for number in (int, float):
-            try:
-                value = number(text)
-                break
-            except ValueError:
-                continue
+    values: list[Scalar] = [_scalar(text) for text in given]
+    for value in values:
         if not unknown.allows(value):
-            raise StudyError(f"{text!r} is not plausible; allowed: {unknown.plausible}", where="--values")
-        values.append(value)
+            raise StudyError(f"{value!r} is not plausible; allowed: {unknown.plausible}", where="--values")
     return values
+
+
+def _scalar(text: str) -> Scalar:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _measured(verdict: Verdict) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``kernel-check``: whether the kernels of the stacks behave as they did when the reference was made."""
+"""``kernel-check``: compare the measurements of the stacks' kernels with the committed reference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
-from longfat.canary import COMMAND, REFERENCE, Digests, Reference, keep, read_reference, write_reference
 from longfat.catalog.kernels import STACK_KERNELS
 from longfat.catalog.stacks import STACKS
 from longfat.cli.console import Output, listen, say
@@ -23,6 +22,7 @@ from longfat.errors import RigError
 from longfat.evidence.baselines import Combination
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
+from longfat.kernel_check import REFERENCE, Digests, Reference, read_reference, write_reference
 from longfat.plan.model import PlannedRun
 from longfat.record.measured import measured_digest
 from longfat.record.verify import find_records
@@ -35,7 +35,7 @@ ERA = ("era",)
 def kernel_check(
     out: Output,
     jobs: Jobs = None,
-    renew: Annotated[bool, typer.Option("--renew", help="renew the reference kernels/canaries.json")] = False,
+    renew: Annotated[bool, typer.Option("--renew", help="renew the reference kernels/checks.json")] = False,
 ) -> bool:
     """Check in a minute whether the kernels of the stacks behave as the kernels of the reference."""
     backend = open_backend(DEFAULT_BACKEND, kernel_settings(DEFAULT_BACKEND, *STACKS), say=out.print)
@@ -47,18 +47,10 @@ def kernel_check(
 
 def check_kernels(backend: Backend, jobs: int | None, out: Output) -> bool:
     """Return whether every run measures the same as in the reference. Raises RigError without a reference."""
-    path, pins, kernels = repository_root() / REFERENCE, backend.pins(), kernels_of(backend)
-    reference = read_reference(path)
-    if reference is None:
-        hint = f"`{COMMAND} --renew` makes one, with a kernel of the pinned release"
-        raise RigError("there is no reference to compare with", where=str(path), hint=hint)
-    digests = measure(backend, jobs, out)
-    verdict = reference.compare(digests)
-    if all(digests.values()):
-        for kernel in kernels.values():
-            keep(verdict, reference, {**pins, "kernel": kernel})
+    reference = read_reference(repository_root() / REFERENCE)
+    verdict = reference.compare(measure(backend, jobs, out))
     say(out, f"kernel check: {verdict}")
-    if verdict.differing and (others := reference.other_causes(pins)):
+    if verdict.differing and (others := reference.other_causes(backend.pins())):
         say(out, f"the reference has another {' and another '.join(others)}, which may also be the cause")
     out.result(**asdict(verdict))
     return not verdict.differing
@@ -75,7 +67,7 @@ def renew_reference(backend: Backend, jobs: int | None, console: Console) -> Non
         source = sources.get(digest)
         if source is None or not source.pinned:
             release = source.version if source else "none of the project's"
-            raise RigError(f"a reference is made with kernels of the pinned release, and {name} is {release}")
+            raise RigError(f"a reference needs kernels of the pinned release, and {name} is {release}")
     digests = measure(backend, jobs, console)
     if failed := [name for name, digest in digests.items() if not digest]:
         raise RigError(f"no reference was made, because checks failed: {', '.join(failed)}")

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from longfat.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.cli.console import WARNING, Output, say
 from longfat.cli.outcome import expect
 from longfat.errors import Problem, RigError, StudyError
@@ -18,7 +19,6 @@ from longfat.files import write_once
 from longfat.plan.lockfile import LOCK, read_lock, require_same
 from longfat.record.merge import merge_records
 from longfat.relations.firsts import FIRST
-from longfat.seals import check_seal, seal, seal_of
 
 
 def merge(
@@ -36,7 +36,7 @@ def merge(
         try:
             joined = merge_records(target.raw, raws)
             if lock is not None and write_once(target.lock, lock.read_bytes()):
-                seal(target.path, "lock", [target.lock])
+                write_checksums(target.path, "lock", [target.lock])
             _keep_first(target.path, folders)
         except OSError as error:
             if no_room(error):
@@ -70,8 +70,8 @@ def _one_lock(folders: Sequence[Path]) -> Path | None:
     """Return the first lock. Raises StudyError if another differs, RecordError if one was changed."""
     locks = [folder / LOCK for folder in folders if (folder / LOCK).exists()]
     for lock in locks:
-        if seal_of(lock.parent, "lock").exists():
-            check_seal(lock.parent, "lock")
+        if checksums_of(lock.parent, "lock").exists():
+            verify_checksums(lock.parent, "lock")
         require_same(_text(locks[0]), str(locks[0]), _text(lock), str(lock))
     return locks[0] if locks else None
 

@@ -37,7 +37,7 @@ def command_of(function: Function) -> Callable[..., None]:
 
     def command(as_json: bool = False, **given: Any) -> None:
         answer = _answer(lambda: function(console.annotation(**({"as_json": as_json} if has_result else {})), **given))
-        raise typer.Exit(RUNS_NOT_VALID if answer is False else 0 if answer in (None, True) else answer)
+        raise typer.Exit(RUNS_NOT_VALID if answer is False else 0 if answer is None or answer is True else answer)
 
     if has_result:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -15,9 +15,8 @@ from rich.table import Table
 
 from longfat.backends.registry import DEFAULT_BACKEND, require_backend, traits_of
 from longfat.cli.console import Output, say
-from longfat.cli.options import BackendName, Jobs, Only, Profile, Results, Seed, Stack, Study
-from longfat.cli.pace import Pace, pace_here
-from longfat.cli.run import results_path
+from longfat.cli.options import BackendName, Jobs, Only, Profile, Seed, Stack, Study
+from longfat.cli.pace import Pace, expected_pace
 from longfat.cli.study import chosen, job_count, resolve
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
 from longfat.manifest.profiles import thinned
@@ -40,7 +39,6 @@ def plan(
     seed: Seed = None,
     backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
-    results: Results = None,
     expanded: Annotated[
         bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
     ] = False,
@@ -54,7 +52,7 @@ def plan(
         for swept, points in planned:
             _print_points(swept, points, folder.study, out)
         return
-    pace = pace_here(made, results_path(folder, results, backend))
+    pace = expected_pace(made, folder)
     count = job_count(jobs)
     kernel = f", kernel {folder.header.kernel}" if folder.header.kernel else ""
     out.print(f"{folder.name}, profile {made.profile}, stack {made.stack}{kernel}, seed {made.seed}")

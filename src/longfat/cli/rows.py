@@ -30,7 +30,8 @@ from longfat.evidence.collect import collect
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.page import write_verdicts
 from longfat.evidence.store import EVIDENCE, Rows, merge_rows, read_rows, write_rows
-from longfat.report.section import TODAY, write_overview, write_section
+from longfat.report.comparison import MODERN
+from longfat.report.section import write_overview, write_section
 from longfat.studies import StudyFolder
 
 FINDINGS = "docs/findings.md"
@@ -99,7 +100,7 @@ def write_page(folder: StudyFolder) -> None:
     found = evidence_of(folder, known)
     if found is not None:
         write_verdicts(found)
-        write_section(found, evidence_of(folder, known, stack=TODAY) if found.stack != TODAY else None)
+        write_section(found, evidence_of(folder, known, stack=MODERN) if found.stack != MODERN else None)
 
 
 def write_findings(console: Console) -> None:

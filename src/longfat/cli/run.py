@@ -15,7 +15,6 @@ from longfat.backends import own_files
 from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
 from longfat.cache import cache_folder
-from longfat.canary import REFERENCE, doubts
 from longfat.catalog.stacks import kernel_of_stack
 from longfat.cli.console import Output, listen, stage
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study
@@ -32,6 +31,7 @@ from longfat.execute.results import Results as ResultsFolder
 from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute
 from longfat.identity import KernelSource
+from longfat.kernel_check import other_releases
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.lockfile import write_lock
@@ -177,7 +177,7 @@ def prepare(
     backend = open_backend(machine.backend, settings, say=partial(stage, events))
     offered = backend.capabilities()
     plan = with_sources(resolve(folder, choices, backend.pins(), offered.kernels), offered.sources)
-    for text in doubts(plan.kernels, plan.pins, repository_root() / REFERENCE):
+    for text in other_releases(plan.kernels.values()):
         events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
     return backend, plan, settings
 

@@ -8,8 +8,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-from longfat.builds.image import RECIPE_FOLDER
-from longfat.builds.image_recipe import read_recipe
+from longfat.builds.image import RECIPE_FOLDER, read_recipe
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import TARGETS

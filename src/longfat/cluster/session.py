@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -104,6 +105,8 @@ def _slurm(need: Need) -> Iterator[SpecCluster]:
     """Start a job for each run at a time, and a new one for each that ends too early."""
     if shutil.which("sbatch") is None:
         raise RigError("sbatch is missing: this machine does not belong to a Slurm cluster", where="--on")
+    if re.search(r"[^\w./@+,=-]", str(need.folder), re.ASCII):
+        raise RigError("Dask's script for Slurm takes only plain letters and digits in a path", where=str(need.folder))
     from dask_jobqueue.slurm import SLURMCluster  # reads its configuration when it is imported
 
     minutes = math.ceil(need.limit_s / 60)
@@ -118,8 +121,7 @@ def _slurm(need: Need) -> Iterator[SpecCluster]:
             job_name=f"longfat-{need.folder.parent.name}",
             nanny=False,
             death_timeout=str(DEATH_S),
-            security=Security.temporary(),
-            shared_temp_directory=private,
+            security=_in_file(Path(private) / "session.pem"),
             log_directory=str(need.folder),
             worker_extra_args=["--worker-class", WORKER_CLASS, "--no-dashboard", "--memory-limit", "0"],
             scheduler_cls=QuietScheduler,
@@ -150,6 +152,14 @@ def worker_words(address: str, threads: int, pem: str) -> list[str]:
     words = ["-m", "distributed.cli.dask_worker", address, "--worker-class", WORKER_CLASS, "--no-nanny"]
     words += ["--no-dashboard", "--nthreads", str(threads), "--memory-limit", "0", "--death-timeout", str(DEATH_S)]
     return [*words, "--protocol", "tls", "--tls-ca-file", pem, "--tls-cert", pem, "--tls-key", pem]
+
+
+def _in_file(pem: Path) -> Security:
+    """Return a new key and certificate in a file that only this user reads."""
+    pem.touch(0o600)
+    pem.write_text(pem_of(Security.temporary()), encoding="ascii")
+    roles = {f"tls_{role}_{part}": str(pem) for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
+    return Security(tls_ca_file=str(pem), require_encryption=True, **roles)
 
 
 def pem_of(security: Security) -> str:

@@ -64,7 +64,7 @@ def _rows(folder: StudyFolder, plan: Plan, verdicts: Iterable[Verdict]) -> Itera
 
 
 def _cost(plan: Plan, experiments: Iterable[str]) -> Cost:
-    """The cost of the distinct runs of experiments, by the plan's model."""
+    """Return the cost of the distinct runs of experiments, by the plan's model."""
     chosen = set(experiments)
     specs = {run.run_id: run.spec for run in plan.runs if run.experiment in chosen}.values()
     size = sum(map(run_bytes, specs))

@@ -135,7 +135,7 @@ def _part(crate: ROCrate, part: Part) -> Any:
 
 
 def _workflow(crate: ROCrate, about: About, entities: Mapping[str, Any], authors: Sequence[Any]) -> Any:
-    """The study as the workflow that was executed, and Longfat as its language."""
+    """Add the study as the executed workflow, with Longfat as its language."""
     version = str(about.citation["version"])
     program = {
         "@type": ["SoftwareApplication", "ComputerLanguage"],

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+from longfat.checksums import verify_checksums
 from longfat.crate.appendix import appendix
 from longfat.crate.metadata import SOFTWARE, About, Part, write_crate
 from longfat.dataset.load import load_dataset
@@ -24,7 +25,6 @@ from longfat.files import write_whole
 from longfat.plan.lockfile import read_lock
 from longfat.relations.judge import read_origin, read_verdicts
 from longfat.scratch import scratch_in
-from longfat.seals import check_seal
 from longfat.studies import StudyFolder
 from longfat.tools import git
 
@@ -36,7 +36,7 @@ _RESULTS = {
     "notebook.ipynb": "the executed notebook",
     "dataset": "tables of all measurements, described by datapackage.json (Frictionless)",
     "figures": "every figure as SVG and PNG, with its data as CSV",
-    "seals": "checksums of the files of each step",
+    "checksums": "checksums of the files of each step",
 }
 _NEEDED = ("report.html", "verdicts.json", "lock.json", "dataset", "figures")
 _REPOSITORY = {
@@ -46,7 +46,7 @@ _REPOSITORY = {
     "LICENSES": "licence of the kernel patches",
 }
 _DESCRIPTION = ("ro-crate-metadata.json", "the package described for machines (Workflow Run RO-Crate)")
-_FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # of a zip file
+_FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can have
 
 
 def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> None:
@@ -61,7 +61,7 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
         hint = f"`longfat reproduce {folder.name}` makes them"
         raise RigError(f"the results lack {', '.join(missing)}", where=str(results), hint=hint)
     check_figures(results, folder.path)
-    check_seal(results, "report", folder.path)
+    verify_checksums(results, "report", folder.path)
     planned = len({run.run_id for run in plan.runs})
     valid = len({run.run_id for run in dataset.runs if run.status == "ok"})
     date = datetime.fromisoformat(read_origin(results).first_time).replace(tzinfo=UTC)
@@ -81,7 +81,7 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
 
 
 def _parts(results: Path, folder: StudyFolder, repository: Path) -> Iterator[Part]:
-    """The files and folders that exist before the package."""
+    """Yield the files and folders that exist before the package."""
     yield Part("study", "manifest, claims, figures, README and evidence of the study", folder.path)
     for root, place, names in ((results, "results/", _RESULTS), (repository, "", _REPOSITORY)):
         for name, what in names.items():
@@ -90,7 +90,7 @@ def _parts(results: Path, folder: StudyFolder, repository: Path) -> Iterator[Par
 
 
 def _software(repository: Path, scratch: Path) -> Iterator[Part]:
-    """The files of the commit as an archive of equal bytes each time; nothing outside of a git repository."""
+    """Yield an archive of the files of the commit, of equal bytes each time; nothing outside of a git repository."""
     try:
         source = git(repository, "archive", "--format=tar", "--prefix=longfat/", "HEAD")
         commit = git(repository, "describe", "--always", "--abbrev=40", "--match=", "--dirty=+changes")

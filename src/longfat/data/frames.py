@@ -15,9 +15,9 @@ import polars as pl
 from longfat.dataset import describe
 from longfat.dataset.columns import FACTOR_PREFIX, TABLES, runs_schema
 from longfat.errors import RigError, StudyError
-from longfat.manifest.names import unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.relations.judge import Verdict
+from longfat.schema.names import unknown
 from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
 
 # Importing polars lets the kernel restart system calls after SIGINT, so that Ctrl-C would wait for their end.
@@ -32,7 +32,7 @@ _VERDICTS: Mapping[str, tuple[type[pl.DataType], str, str]] = {
     "claim": (pl.String, "", "id of the claim in claims.yaml"),
     "artifact": (pl.String, "", "figure or table of the paper"),
     "kind": (pl.String, "", "measured, calibrated, law, construction, arithmetic or inconsistent"),
-    "verdict": (pl.String, "", "reproduced, agrees, not_reproduced, inconclusive, not_measured or not_testable"),
+    "verdict": (pl.String, "", "verdict on the claim, such as `reproduced`"),
     "statement": (pl.String, "", "statement of the claim"),
     "paper": (pl.String, "", "value that the paper states"),
     "where": (pl.String, "", "place of the statement in the paper"),
@@ -122,7 +122,7 @@ def scan(folder: Path, table: str) -> pl.LazyFrame:
 
 
 def _types(experiment: SweptExperiment) -> Mapping[str, pl.DataType]:
-    """The columns of the factors of an experiment, with their types in the dataset."""
+    """Return the columns of the factors of an experiment, with their types in the dataset."""
     values = [{name: value} for name, values in experiment.factors.items() for value in values]
     schema = runs_schema(values)
     empty = pl.DataFrame(schema.empty_table())
@@ -130,7 +130,7 @@ def _types(experiment: SweptExperiment) -> Mapping[str, pl.DataType]:
 
 
 def _clean(names: Sequence[str]) -> list[pl.Expr]:
-    """Expressions for null instead of the kernel's marks of missing values, and for names of states."""
+    """Return expressions for null instead of the kernel's marks of missing values, and for names of states."""
     nulls = [
         pl.when(pl.col(name) != none).then(pl.col(name)).alias(name)
         for name, none in describe.SENTINELS.items()

@@ -15,7 +15,7 @@ from longfat.data import frames
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.errors import StudyError
 from longfat.figures.base import Sources
-from longfat.figures.drawing import FOLDER, Drawing, draw, save, seal_figures
+from longfat.figures.drawing import FOLDER, Drawing, draw, save, write_figure_checksums
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.evaluate import Grounds
@@ -142,5 +142,5 @@ def draw_all(results: Path, folder: StudyFolder) -> tuple[str, ...]:
     """Draw every artifact of figures.yaml, for a study without a notebook; return their ids."""
     study = OpenedStudy(results, folder)
     drawn = tuple(study.show(figure.artifact).artifact for figure in folder.figures.figures)
-    seal_figures(results, folder.drawn_by)
+    write_figure_checksums(results, folder.drawn_by)
     return drawn

@@ -18,6 +18,7 @@ from types import MappingProxyType
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from longfat.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.dataset import columns
 from longfat.dataset.descriptor import DESCRIPTOR, descriptor
 from longfat.dataset.parse import ParsedRun, join, parse_run
@@ -29,7 +30,6 @@ from longfat.record.bundle import SUMS
 from longfat.record.measured import measured_digest
 from longfat.record.verify import Record, find_records
 from longfat.runspec import Scalar
-from longfat.seals import check_seal, seal, seal_of
 from longfat.store import draft
 from longfat.traffic import misses
 
@@ -70,8 +70,8 @@ def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyTyp
     RecordError if the lock cannot be read, RigError if nothing can be written.
     """
     plan = read_lock(results / "lock.json")
-    if seal_of(results, "lock").exists():  # locks that were made before there were seals are as good
-        check_seal(results, "lock")
+    if checksums_of(results, "lock").exists():  # early locks have none
+        verify_checksums(results, "lock")
     records = find_records(results / "raw")
     outcomes: dict[str, _Outcome] = {}
     for run in plan.runs:
@@ -84,7 +84,7 @@ def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyTyp
             tables[name] = join(schema, [run[name] for run in parsed if name in run])
     _replace(results / DATASET, plan.study, tables)
     used = [record.folder / SUMS for run_id, record in records.items() if run_id in outcomes]
-    seal(results, "dataset", [results / "lock.json", *used, *(results / DATASET).iterdir()])
+    write_checksums(results, "dataset", [results / "lock.json", *used, *(results / DATASET).iterdir()])
     statuses = tables["runs"]["status"].to_pylist()
     return DatasetSummary(**{status: statuses.count(status) for status in columns.STATUSES})
 

@@ -18,11 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from longfat.checksums import verify_checksums
 from longfat.dataset import columns
 from longfat.dataset.build import DATASET
 from longfat.errors import RigError
 from longfat.runspec import Scalar
-from longfat.seals import check_seal
 
 SOCKET_COLUMNS = (
     *("t_us", "flow", "stream", "state", "ca_state", "cwnd_segments", "ssthresh_segments", "inflight_segments"),
@@ -241,7 +241,7 @@ def load_dataset(results: Path) -> Dataset:
     """
     dataset = Dataset(results / DATASET)
     if os.path.lexists(dataset.folder / "runs.parquet"):
-        check_seal(results, "dataset")  # before anything is read: the library trusts what it reads
+        verify_checksums(results, "dataset")  # before anything is read: the library trusts what it reads
     _ = dataset.runs
     return dataset
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from longfat.canary import Digests, Verdict
 from longfat.errors import Problem, RigError, StudyError
 from longfat.files import write_whole
+from longfat.kernel_check import Digests, Verdict
 from longfat.plain import canonical_json
 
 FOLDER = Path("kernels") / "epochs"

@@ -27,8 +27,6 @@ from longfat.figures.base import (
     value_findings,
 )
 from longfat.figures.parts import FigureData, Labels, ascending, counted, label_axes, legend, series_order, tick
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
 from longfat.metrics import METRICS
@@ -37,6 +35,8 @@ from longfat.metrics.quantities import Selection, measure, repetitions, signific
 from longfat.metrics.statistics import Estimate, percent_gain
 from longfat.relations.nodes import Expression
 from longfat.relations.syntax import parse_term
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 
 FLOW = "flow"  # instead of a factor: one series for each flow of the runs
 SUM = "sum"  # the row of stacked flows that represents all of them
@@ -249,7 +249,7 @@ def _bar(x: Any, name: Any, n: int, *numbers: float | None) -> Bar:
 
 
 def _gains(found: dict[tuple[Any, Any], Estimate], over: Any) -> list[Bar]:
-    """The percent gain of each other series over one, for each x with both."""
+    """Return the percent gain of each other series over one, for each x with both."""
     bars = []
     for (name, x), one in found.items():
         base = found.get((over, x))
@@ -311,7 +311,7 @@ def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Sequence[Any]) -> None:
 
 
 def _reach(bars: Sequence[Bar], spec: Bars) -> list[list[float]]:
-    """The lengths of the whiskers down and up: a standard deviation, or the interval of a gain."""
+    """Return the lengths of the whiskers down and up: a standard deviation, or the interval of a gain."""
     if spec.over is None:
         lowest, highest = METRICS[spec.metric].bounds
         spread = [_NONE if bar.sd is None or bar.dots else bar.sd for bar in bars]
@@ -355,7 +355,7 @@ def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
 
 
 def _in_order(values: Sequence[Any], spec: Bars) -> list[Any]:
-    """Flows or values of the series in the order of ``names``, then all others."""
+    """Return flows or values of the series in the order of ``names``, then all others."""
     order = {name: place for place, name in enumerate(spec.names)}
     return sorted(values, key=lambda value: order.get(str(value), len(order)))
 

@@ -17,9 +17,6 @@ from matplotlib.figure import Figure as Canvas
 from pydantic import AfterValidator, Field
 
 from longfat.figures.parts import UNITS, FigureData, Mark, draw_marks, table, table_height
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding, Path, unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.manifest.sweep import base_value
 from longfat.metrics.quantities import Selection, valued
@@ -30,6 +27,9 @@ from longfat.relations.nodes import Expression, Term
 from longfat.relations.syntax import parse_items, parse_term
 from longfat.relations.tree import selections
 from longfat.runspec import Scalar
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding, Path, unknown
 
 _AXIS = re.compile(r"(\w+)(?: in (\S+))?")
 
@@ -135,7 +135,7 @@ class Figure(Closed):
         draw_marks(panels, self.marks, "stated by the paper" if self.paper else "by hypothesis")
 
     def height(self, data: FigureData, sources: Sources) -> float:
-        """Inches that the drawing needs."""
+        """Return the height of the drawing in inches."""
         if self.is_table:
             return table_height(data) if data.rows else 1.2
         return 3.9
@@ -174,7 +174,7 @@ def runs_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
 
 
 def _goodput(text: str) -> Term:
-    """A text of runs as the term of a metric whose only parameter is a flow."""
+    """Parse a text of runs as the term of a metric whose only parameter is a flow."""
     return Term("goodput", parse_items(text), 1)
 
 

@@ -12,14 +12,14 @@ from pydantic import Field, model_validator
 from longfat.figures import style
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData, Labels, label_axes, legend
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.relations.bind import RelationError, Value
 from longfat.relations.nodes import Formula
 from longfat.relations.syntax import parse_formula
 from longfat.relations.tree import check_formula, computed
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding
 
 POINTS = 400  # enough to show a step at a single value as an edge
 
@@ -58,7 +58,7 @@ class Curves(Figure):
                 yield Finding(("of", index, "of"), message, error.hint)
 
     def _at(self, curve: Curve, x: float) -> Formula:
-        """The formula of a curve at a value of x. Raises RelationError."""
+        """Return the formula of a curve at a value of x. Raises RelationError."""
         formula = parse_formula(curve.of)
         return Formula(formula.name, (*formula.arguments, (self.x, Value(x, f"{x:g}", 1))), formula.column)
 

@@ -15,13 +15,13 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError
 from longfat.errors import StudyError
 from longfat.figures import KINDS, Figure
 from longfat.figures.base import OWN
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.document import document_of
-from longfat.manifest.names import Finding, unknown
-from longfat.manifest.source import Source
 from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.document import document_of
+from longfat.schema.names import Finding, unknown
+from longfat.schema.source import Source
 
 BEYOND = ("sensitivity-", "extra-")  # beginnings of ids of figures that the paper does not have
 
@@ -45,7 +45,7 @@ def _kind_of(given: Any) -> str:
 
 
 def _inherited(given: Any) -> Any:
-    """Each figure as plain data, with the keys of the figure that it is ``like``."""
+    """Return each figure as plain data, with the keys of the figure that it is ``like``."""
     if not isinstance(given, list):
         return given
     known: dict[tuple[str, str], Mapping[str, Any]] = {}
@@ -160,5 +160,5 @@ def catalogue_of(source: Source) -> Catalogue:
 
 
 def _kind_in(figure: Mapping[str, str]) -> str:
-    """The kind of a figure as plain data, which is the key of its artifact."""
+    """Return the kind of a figure as plain data, which is the key of its artifact."""
     return next((kind for kind in KINDS if kind in figure), "kind")

@@ -18,6 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from longfat.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.errors import RigError
 from longfat.figures import Figure as Spec
 from longfat.figures import style
@@ -27,7 +28,6 @@ from longfat.files import write_whole
 from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.plan.model import Plan
-from longfat.seals import check_seal, seal, seal_of
 
 FOLDER = "figures"
 _VARYING = {"svg": ("Date",), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}
@@ -43,11 +43,11 @@ class Drawing:
     data: FigureData
 
     def __repr__(self) -> str:
-        """Name and size: a notebook keeps this text with the picture."""
+        """Return name and size: a notebook keeps this text with the picture."""
         return f"Drawing({self.artifact!r}, {len(self.data.rows)} rows)"
 
     def _repr_png_(self) -> bytes:
-        """A PNG for a notebook: 110 dots per inch and 64 colours make it four times smaller than the saved picture."""
+        """Return a PNG for a notebook, a quarter of the size of the saved one by 110 dots per inch and 64 colours."""
         stream = io.BytesIO()
         picture = Image.open(io.BytesIO(image(self.figure, "png", dpi=110))).convert("RGB")
         picture.quantize(COLOURS).save(stream, "png", optimize=True)
@@ -107,16 +107,16 @@ def save(drawing: Drawing, folder: Path) -> None:
         raise RigError(f"cannot write the figure {drawing.artifact}: {error}", where=str(folder)) from error
 
 
-def seal_figures(results: Path, study: Iterable[Path], *others: Path) -> None:
+def write_figure_checksums(results: Path, study: Iterable[Path], *others: Path) -> None:
     """Seal all figures and ``others``, with the dataset and the files of the study that define them."""
     files = [path for path in (results / FOLDER).glob("[!.]*") if path.is_file()]
-    seal(results, "figures", [*files, *others, seal_of(results, "dataset")], study)
+    write_checksums(results, "figures", [*files, *others, checksums_of(results, "dataset")], study)
 
 
 def check_figures(results: Path, study_dir: Path | None = None) -> None:
     """Raise RecordError if a figure was changed since it was drawn."""
     if (results / FOLDER).exists():
-        check_seal(results, "figures", study_dir)
+        verify_checksums(results, "figures", study_dir)
 
 
 def drawn(results: Path) -> list[str]:

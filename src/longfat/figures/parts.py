@@ -15,13 +15,13 @@ from matplotlib.transforms import Bbox
 from pydantic import Field
 
 from longfat.figures import style
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
 from longfat.units import Duration, Rate, Size
 
 WIDTH = 7.2  # inches
 RUN_IDS = "run_ids"  # the last column of a CSV file: the runs behind a line
-RUN_ID_DIGITS = 16  # of a run_id in a CSV file
+RUN_ID_DIGITS = 16  # digits of a run_id in a CSV file
 TITLE = "title"  # the id of a drawing's title in its SVG
 _TITLE = 84  # characters of a title in one line
 _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first width that fits, else the last
@@ -133,7 +133,7 @@ def table_height(data: FigureData) -> float:
 
 
 def _headings(data: FigureData) -> list[str]:
-    """The headings, wrapped so that the table fits, if possible."""
+    """Return the headings, wrapped so that the table fits, if possible."""
     for width in _HEADINGS:
         headings = ["\n".join(textwrap.wrap(heading, width, break_long_words=False)) for heading in data.columns]
         if sum(_lengths(headings, _text(data))) <= _TABLE:
@@ -146,7 +146,7 @@ def _text(data: FigureData) -> list[list[str]]:
 
 
 def _lengths(headings: Sequence[str], text: Sequence[Sequence[str]]) -> list[int]:
-    """The width of each column in characters, with the space next to it."""
+    """Return the width of each column in characters, with the space next to it."""
     columns = zip(*([heading.split("\n") for heading in headings], *text), strict=True)
     return [max(len(line) for line in (*heading, *cells)) + 2 for heading, *cells in columns]
 

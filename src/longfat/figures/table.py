@@ -12,9 +12,6 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
 
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.relations.bind import RelationError, Scope
@@ -26,6 +23,9 @@ from longfat.relations.tables import Cell as PaperCell
 from longfat.relations.tables import Row, TableError, read_cells, read_rows
 from longfat.relations.tree import check as check_expression
 from longfat.relations.tree import selections
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding
 
 NO_VALUE = "-"
 SMALL = 1e-4  # smaller numbers are printed as powers of ten
@@ -47,7 +47,7 @@ Cell = Annotated[
 
 
 def _next_to_document(given: str, info: ValidationInfo) -> str:
-    """The path of a file next to the document, whose folder is in the context."""
+    """Return the path of a file next to the document, whose folder is in the context."""
     folder = (info.context or {}).get("folder")
     return str(FilePath(folder) / given) if folder else given
 
@@ -101,7 +101,7 @@ class Table(Figure):
                 yield Finding(("rows", number), message)
 
     def _column_findings(self, heading: str, below: Cell, rows: Iterable[Row], study: Study) -> Iterator[Finding]:
-        """The faults of a heading's template, at its row of the file."""
+        """Yield the faults of the template of a heading, with the row of the file."""
         place = ("columns", heading)
         for row in rows:
             try:
@@ -115,12 +115,12 @@ class Table(Figure):
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings. Raises TableError when the file cannot be read."""
+        """The headings. Raises TableError if the file cannot be read."""
         return tuple(self.columns or self._file_rows[0].columns)
 
     @property
     def cells(self) -> tuple[tuple[Cell, ...], ...]:
-        """The cells by row, expressions not yet evaluated. Raises TableError when the file cannot be read."""
+        """The cells by row, expressions not yet evaluated. Raises TableError if the file cannot be read."""
         if self.columns is None:
             return (*(tuple(row.columns.values()) for row in self._file_rows), *self.rows)
         return (*(tuple(_filled(below, row) for below in self._below.values()) for row in self._file_rows), *self.rows)
@@ -148,7 +148,7 @@ class Table(Figure):
 
 
 def _filled(below: Cell, row: Row) -> Cell:
-    """The cell of a row below a heading; a dash where the row lacks a field that an expression needs."""
+    """Return the cell of a row by the template of a heading; a dash if the row lacks a field of its expression."""
     if not isinstance(below, Expression):
         return row.filled(str(below))
     if row.lacks(below.of):
@@ -203,7 +203,7 @@ class PaperTable(Figure):
         return FigureData((self.heading or "", *headings), tuple(rows_found), tuple(runs))
 
     def _column(self, cell: PaperCell) -> str:
-        """The heading of a cell's column."""
+        """Return the heading of a cell's column."""
         return cell.filled(self.columns, **({} if "cell" in cell.columns else {"cell": "here"}))
 
     def _pair(self, cell: PaperCell | None, sources: Sources) -> tuple[str, str]:
@@ -215,7 +215,7 @@ class PaperTable(Figure):
 
 
 def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str = "") -> Iterator[Finding]:
-    """The names in an expression that the study lacks, after ``before``, the row of the file that it is from."""
+    """Yield the names in an expression that the study lacks; ``before`` names its row of the file."""
     try:
         check_expression(parse_expression(text), Scope(study))
     except RelationError as error:
@@ -223,7 +223,7 @@ def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str
 
 
 def _cell_text(cell: Any, sources: Sources) -> object:
-    """The text of a cell; for a metric the mean, its deviation and n, or a dash without a value."""
+    """Return the text of a cell; for a metric the mean, its deviation and n, or a dash without a value."""
     if not isinstance(cell, Expression):
         return cell
     expression = parse_expression(cell.of)
@@ -237,20 +237,20 @@ def _cell_text(cell: Any, sources: Sources) -> object:
 
 
 def _runs_behind(texts: Iterable[str], sources: Sources) -> tuple[str, ...]:
-    """The ids of the runs that a row's expressions rest on."""
+    """Return the ids of the runs behind the expressions of a row."""
     scope = Scope(sources.study, sources.grounds.values_of)
     read = [one for text in texts for one in selections(parse_expression(text), scope)]
     return sources.runs(*read)
 
 
 def _deviation(value: float, digits: int) -> str:
-    """A deviation with this many decimals; "< 0.1" if it is too small for them."""
+    """Return a deviation with this many decimals; "< 0.1" if it is too small for them."""
     least = 10**-digits
     return f"< {least:.{digits}f}" if 0 < value < least else f"{value:.{digits}f}"
 
 
 def _number(value: float, digits: int) -> str:
-    """The number with this many decimals; a number too small for them has as many significant digits."""
+    """Return a number with this many decimals; a number too small for them has as many significant digits."""
     if value == 0 or abs(value) >= 10**-digits:
         return f"{value:.{digits}f}"
     if abs(value) >= SMALL:

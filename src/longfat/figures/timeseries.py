@@ -26,12 +26,12 @@ from longfat.figures.base import (
     runs_findings,
 )
 from longfat.figures.parts import RUN_ID_DIGITS, FigureData, Labels, label_axes, legend, series_order, tick
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics.data import Array, NoValue, RunData, Span
 from longfat.metrics.quantities import Selection
 from longfat.metrics.together import rates_mbps
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 
 CURVE_BINS = 1200  # twice the number of points across a figure, so that the envelope looks like the curve
 _COLUMNS = {
@@ -54,8 +54,8 @@ class TimeSeries(Figure):
     """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
     Outstanding data and throughput come from captures, RTTs from pings, all other quantities from the samples of the
-    sending sockets. For a flow with several connections, the window is that of the first connection, and the
-    acknowledged rate is the sum of all. For UDP traffic, the rate is the rate of whole packets at the receiver.
+    sending sockets. For a flow with several connections, the window belongs to the first connection, and
+    the acknowledged rate is the sum of all. For UDP traffic, the rate is the rate of whole packets at the receiver.
     """
 
     artifact: f.Name = Field(alias="timeseries")
@@ -245,7 +245,7 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
 
 
 def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:
-    """Mb/s of all connections of a flow, or of UDP traffic, in each interval, at the middle of the interval."""
+    """Return the rate in Mb/s of a flow, or of UDP traffic, in each interval, at the middle of the interval."""
     rows = [row for row in dataset.flows.get(run.run_id, ()) if flow in (None, row["flow"])]
     if not rows:
         return _arrived(dataset.datagrams(run.run_id, str(flow)), interval_us)
@@ -261,7 +261,7 @@ def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: flo
 
 
 def _arrived(sums: Series, interval_us: float) -> Series:
-    """Mb/s of UDP traffic in each interval from the start of the run to the last sample."""
+    """Return the rate in Mb/s of UDP traffic in each interval from the start of the run to the last sample."""
     times, values = (np.concatenate(([0.0], column)) for column in (sums.t_us, sums.values))
     edges: Array = interval_us * np.arange(times[-1] // interval_us + 1, dtype=np.float64)
     arrived = np.interp(edges, times, values)
@@ -274,7 +274,7 @@ def _cut(series: Series, spec: TimeSeries) -> Series:
 
 
 def _curves(spec: TimeSeries, data: FigureData) -> dict[tuple[Any, Any], _Points]:
-    """Points of each repetition by panel and by the key of the curve: a value of a factor, a flow, or a window."""
+    """Return the points of each repetition by panel and key of the curve: a value of a factor, a flow, or a window."""
     places = {name: data.columns.index(name) for name in data.columns}
     key_column = spec.series or ("flow" if spec.flows else "window" if spec.also else None)
     curves: dict[tuple[Any, Any], _Points] = {}
@@ -306,7 +306,7 @@ def _label(key: Any, spec: TimeSeries, data: FigureData) -> str:
 
 
 def _note(curves: dict[tuple[Any, Any], _Points]) -> str:
-    """The note about the drawn repetition."""
+    """Return the note about the drawn repetition."""
     drawn = {(min(runs), len(runs)) for runs in curves.values()}
     each = "a single run" if len(curves) == 1 else "each curve a single run"
     if len(drawn) == 1:

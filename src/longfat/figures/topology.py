@@ -20,17 +20,17 @@ from pydantic import Field
 from longfat.figures import style
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import WIDTH, FigureData, ascending
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding, unknown
 from longfat.manifest.study import Study
 from longfat.network import Port, ports
 from longfat.plan.model import Plan, PlannedRun
 from longfat.runspec import RunSpec, SentOverTcp
+from longfat.schema import fields as f
+from longfat.schema.names import Finding, unknown
 from longfat.traffic import section_of
 
 COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue", "queue_limit", "mtu_bytes", "drops")
-_BOX = (1.6, 0.82)  # of a host, in inches; all lengths below are inches too
-_BOX_LETTERS = 28  # of its small text in one line
+_BOX = (1.6, 0.82)  # width and height of a host in inches, like all lengths below
+_BOX_LETTERS = 28  # letters of its small text in one line
 _ROUTER = (0.74, 0.5)
 _ROW, _FLOW_ROW, _MARGIN = 1.0, 0.27, 0.12
 _GAP, _LETTER = 0.8, 0.055  # between columns: the smallest gap, and for each letter of the text in it
@@ -106,13 +106,13 @@ class Topology(Figure):
 
 
 def _names(study: Study) -> dict[str, str]:
-    """The study's names of congestion controls, by their names in the kernel, if only one algorithm has it."""
+    """Return the study's names of congestion controls, by their names in the kernel, if only one algorithm has it."""
     ccas = Counter(one.cca for one in study.header.algorithms.values())
     return {one.cca: name for name, one in study.header.algorithms.items() if one.cca and ccas[one.cca] == 1}
 
 
 def _runs(plan: Plan, spec: Topology) -> list[PlannedRun]:
-    """The runs of the experiment with the network of its first point, by their factors."""
+    """Return the runs of the experiment with the network of its first point, by their factors."""
     runs = [run for run in plan.runs if run.experiment == spec.experiment]
     runs.sort(key=lambda run: ([ascending(value) for _, value in sorted(run.factors.items())], run.repetition))
     shape = _shape(runs[0].spec) if runs else None
@@ -124,7 +124,7 @@ def _shape(spec: RunSpec) -> Any:
 
 
 def _columns(spec: RunSpec) -> dict[str, int]:
-    """The column of each node: its number of links from the senders."""
+    """Return the column of each node: its number of links from the senders."""
     columns = {node.name: 0 for node in spec.nodes if node.role == "sender"}
     while True:
         reached = {
@@ -139,7 +139,7 @@ def _columns(spec: RunSpec) -> dict[str, int]:
 
 
 def _places(network: RunSpec, same: Sequence[Sequence[Port]], deepest: int) -> dict[str, tuple[float, float]]:
-    """The centre of each node; the gaps between columns are as wide as the texts in them."""
+    """Return the centre of each node; the gaps between columns are as wide as the texts in them."""
     columns = _columns(network)
     routers = {node.name for node in network.nodes if node.role == "router"}
     ranks = [[name for name, own in columns.items() if own == column] for column in range(max(columns.values()) + 1)]
@@ -228,7 +228,7 @@ def _flow_words(flows: Sequence[SentOverTcp], names: Mapping[str, str]) -> str:
 
 
 def _words(port: Sequence[Port]) -> str:
-    """The settings of an interface for packets that it sends; "" without settings."""
+    """Return the settings of an interface for packets that it sends; "" without settings."""
     egress = port[0].egress
     if egress.rate_bps is None and not egress.delay_us and not egress.impairment and not egress.card:
         return ""
@@ -256,7 +256,7 @@ def _rate(port: Sequence[Port]) -> str:
 
 
 def _span(same: Iterable[Port], number: Callable[[Port], int | None]) -> int | str | None:
-    """The number of an interface in all runs, or the smallest and the largest number as a text."""
+    """Return the number of an interface in all runs, or the smallest and the largest number as a text."""
     found = sorted({value for port in same if (value := number(port)) is not None})
     if len(found) <= 1:
         return found[0] if found else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed models of a sweep: its factors, their values, derived values and exclusions.
+"""The models of a sweep: its factors, their values, derived values and exclusions.
 
-Owns their shape; ``longfat.manifest.sweep`` expands them.
+``longfat.manifest.sweep`` expands them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
 
 
 class Exclusion(Closed):
@@ -31,7 +31,7 @@ class Record(Closed):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """All its fields except the name."""
+        """All fields except the name."""
         return dict(self.__pydantic_extra__)
 
 
@@ -62,12 +62,12 @@ class Sweep(Closed):
 
     @property
     def zips(self) -> list[tuple[tuple[str | int, ...], Factors]]:
-        """Each zip with the keys that lead to it."""
+        """Each zip with its path."""
         if isinstance(self.zipped, dict):
             return [(("zip",), self.zipped)] if self.zipped else []
         return [(("zip", index), factors) for index, factors in enumerate(self.zipped)]
 
     @property
     def groups(self) -> list[tuple[tuple[str | int, ...], Factors]]:
-        """The product and each zip, with the keys that lead to it."""
+        """The product and each zip, with their paths."""
         return [(("product",), self.product), *self.zips]

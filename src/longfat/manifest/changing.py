@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A path whose rate and delay change while a run lasts, as a manifest words it: steps, outages, traces of mahimahi.
+"""Changes of a path's rate and delay during a run: steps, outages, traces of mahimahi.
 
 Owns their keys, their checks, and the reading of traces.
 """
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding, shown
 from longfat.runspec import Trace
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding, shown
 from longfat.units import Duration
 
 FOLDER = "folder"
@@ -28,7 +28,7 @@ LONGEST_TRACE_MS = 3_600_000
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace by the name that a manifest gives it; without its content where the study's folder is not known."""
+    """A trace by its name in the manifest; without its content if the study's folder is not known."""
 
     name: str
     trace: Trace | None = None
@@ -45,7 +45,7 @@ def _read(given: object, info: ValidationInfo) -> TraceFile:
         return TraceFile(given)
     path = Path(folder) / given
     if Path(given).is_absolute() or not path.resolve().is_relative_to(Path(folder).resolve()):
-        raise f.fault(f"{shown(given)} is not in the study's folder", "put the trace beside study.yaml")
+        raise f.fault(f"{shown(given)} is not in the study's folder", "put the trace next to study.yaml")
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -57,9 +57,9 @@ TraceName = Annotated[TraceFile, PlainValidator(_read), WithJsonSchema({"type": 
 
 
 def trace_of(content: bytes, name: str) -> Trace:
-    """A trace in mahimahi's form: a line for each packet that may leave, the millisecond in which it does so.
+    """Read a trace of mahimahi: a line for each packet that may leave, with the millisecond in which it does so.
 
-    After the last line it begins anew. Raises a pydantic error that names the line at fault.
+    After the last line it starts again. Raises a pydantic error that names the wrong line.
     """
     lines = content.decode("utf-8", errors="replace").splitlines()
     times = [_millisecond(line, f"line {number} of {name!r}") for number, line in enumerate(lines, 1)]
@@ -71,7 +71,7 @@ def trace_of(content: bytes, name: str) -> Trace:
     packets = [0] * times[-1]
     for time in times:
         packets[max(time, 1) - 1] += 1  # a packet leaves in the millisecond that ends with its time
-    words = ((count, sum(1 for _ in alike)) for count, alike in groupby(packets))
+    words = ((count, sum(1 for _ in equal)) for count, equal in groupby(packets))
     text = " ".join(f"{count}*{number}" if number > 1 else str(count) for count, number in words)
     return Trace(hashlib.sha256(content).hexdigest(), text)
 
@@ -84,13 +84,19 @@ def _millisecond(line: str, where: str) -> int:
 
 
 class Change(Closed):
-    """New values of a path from a time on."""
+    """New values of a path from a given time on."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{at: 200 ms, outage: 100 ms}",
+        "{at: 400 ms, rate: 5 Mbit/s, rtt: 80 ms}",
+    )
 
     at: f.Start = Field(description="when, from the start of the measurement")
     rate: f.LinkRate | None = Field(default=None, description="the new `rate` (default: as before)")
     rtt: f.Delay | None = Field(default=None, description="the new `rtt` (default: as before)")
     outage: f.Length | None = Field(
-        default=None, description="for how long nothing leaves in either direction; what arrives waits in the queues"
+        default=None,
+        description="time for which no packet leaves in either direction; arriving packets wait in the queues",
     )
 
     @model_validator(mode="after")
@@ -114,7 +120,8 @@ class Changing(Closed):
     reverse_trace: TraceName | None = Field(default=None, description="the same for the rate towards the senders")
 
     def change_findings(self, *, reverse_rate: bool) -> Iterator[Finding]:
-        """Changes out of order or at odds; ``reverse_rate`` tells whether a rate is there for `reverse_trace`."""
+        """Yield changes out of order or in conflict; ``reverse_rate`` is whether the port of `reverse_trace` has a "
+        "rate."""
         over = Duration(0)
         for index, change in enumerate(self.changes):
             at = ("topology", "changes", index)
@@ -136,6 +143,6 @@ class Changing(Closed):
 
 
 def changed(topology: Any, change: Change) -> Any:
-    """The topology with the new values of a change."""
+    """Return the topology with the new values of a change."""
     given = {"rate": change.rate, "rtt": change.rtt}
     return topology.model_copy(update={key: value for key, value in given.items() if value is not None})

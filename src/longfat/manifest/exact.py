@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows that meet in exact step at a drop-tail queue, for ``longfat.manifest.warn``."""
+"""Flows with a constant phase at a drop-tail queue, for ``longfat.manifest.warn``."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.models import Dumbbell, Experiment, Hosts
-from longfat.manifest.names import Finding
 from longfat.manifest.study import host_settings
 from longfat.queues.fifo import Bfifo, Pfifo
+from longfat.schema.names import Finding
 
 
 def exact_step(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    """Warn of phases or clocks that stay as they are for a whole run where several hosts share a drop-tail queue.
+    """Warn of constant phases or exact clocks if several hosts share a drop-tail queue.
 
-    Then the phase decides who loses, for the whole run and in every repetition alike (docs/virtual-time.md).
+    The phase then decides which flow loses, for the whole run and in every repetition (docs/virtual-time.md).
     """
     topology = experiment.topology
     if not isinstance(topology, Dumbbell | Graph | ParkingLot) or len({one.sender for one in experiment.sent}) < 2:
@@ -26,16 +26,18 @@ def exact_step(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     processing = settings.processing_time
     if processing.jitter.value if processing else experiment.phases == "drawn":
         return
-    told = "several hosts send through a drop-tail queue, and the phase between their packets decides who loses"
+    words = "several hosts send through a drop-tail queue, and the phase of their packets decides which one loses"
     if experiment.phases == "fixed":
-        yield Finding(("phases",), f"{told}: it is fixed, alike in every repetition", "drawn, or a processing_time")
+        yield Finding(
+            ("phases",), f"{words}: it is fixed, and equal in every repetition", "drawn, or a processing_time"
+        )
     elif not experiment.clock_tolerance.value and _equal_rates(experiment):
-        message = f"{told}: clocks are exact and hosts have the rate of the queue, so that it never changes"
+        message = f"{words}: clocks are exact and hosts have the rate of the queue, so it never changes"
         yield Finding(("clock_tolerance",), message, "50 ppm, or a processing_time")
 
 
 def _equal_rates(experiment: Experiment) -> bool:
-    """Whether data come to some queue of a router at exactly the rate at which they leave it."""
+    """Return whether data arrive at some queue of a router at exactly the rate at which they leave it."""
     topology = experiment.topology
     if isinstance(topology, Dumbbell):
         return (topology.host_rate or topology.rate) == topology.rate

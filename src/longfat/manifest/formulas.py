@@ -16,8 +16,8 @@ from lark import Token, Tree
 
 from longfat.errors import StudyError
 from longfat.manifest.expressions import ExpressionError, parse
-from longfat.manifest.names import nearest, shown
 from longfat.runspec import Scalar
+from longfat.schema.names import nearest, shown
 from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
 
 FUNCTIONS = ("min", "max", "round", "floor", "ceil")

@@ -1,29 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that are no single line: nodes and links by name, and the parking lot, which is one of them.
-
-Owns their keys and their checks.
-"""
+"""Networks of any form: nodes and links by name, and the parking lot. Owns their keys and their checks."""
 
 from __future__ import annotations
 
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from longfat.catalog.offloads import LONGEST_SEGMENT_BYTES
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
 from longfat.manifest.impairments import Impaired, impairment_findings
-from longfat.manifest.names import Finding, Path, unknown
 from longfat.network import ETHERNET_HEADER_BYTES
 from longfat.queues import AnyQueue
 from longfat.queues.fifo import Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.runspec import Policer as RunPolicer
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding, Path, unknown
 from longfat.units import Duration, Rate, Size
 
 Sides = tuple[tuple[str, ...], tuple[str, ...]]
@@ -33,7 +30,7 @@ _HOST = re.compile(r"(?!delay|card)[a-z][a-z0-9]{0,7}")
 HostName = Annotated[
     str, f.matching(_HOST, "a name of a node; allowed: a letter, then up to 7 of a-z and 0-9; not delay*, card*")
 ]
-MOST_LINKS = 250  # each has a subnet and hardware addresses of its own, by its number in a byte
+MOST_LINKS = 250  # the number of a link is a byte of its subnet and hardware addresses
 
 HostRate = Annotated[
     Annotated[Literal["unlimited"], Tag("<word>")] | Annotated[f.LinkRate, Tag("<rate>")],
@@ -44,26 +41,28 @@ _QUEUE = Pfifo(kind="pfifo", limit=100)
 
 
 class Policer(Closed):
-    """A token bucket in front of a queue, which drops what finds too few tokens."""
+    """A token bucket in front of a queue, which drops packets without enough tokens."""
+
+    examples: ClassVar[tuple[str, ...]] = ("{rate: 10 Mbit/s, burst: 30 kB}",)
 
     rate: f.LinkRate = Field(description="rate at which it fills, of frames without preamble and gap")
-    burst: Annotated[Size, f.Within("1 B", "1 GiB")] = Field(description="what it holds: at least a full frame")
+    burst: Annotated[Size, f.Within("1 B", "1 GiB")] = Field(description="size of the bucket: at least a full frame")
 
     @property
-    def told(self) -> RunPolicer:
-        """What a run is told of it."""
+    def to_run(self) -> RunPolicer:
+        """The policer of a run."""
         return RunPolicer(self.rate.value, self.burst.value)
 
     def findings(self, mtu: Size, *, segmented: bool = False) -> Iterator[Finding]:
-        """Yield what the kernel cannot keep, and a bucket that no full frame passes; paths begin at the policer.
+        """Yield values beyond the kernel's arithmetic, and a bucket smaller than a frame; paths begin at the policer.
 
-        With ``segmented`` packets hosts send segments of 64 KiB, which meet the policer in one piece.
+        If ``segmented``, hosts send segments of 64 KiB, which reach the policer in one piece.
         """
-        told, frame = self.told, Size((LONGEST_SEGMENT_BYTES if segmented else mtu.value) + ETHERNET_HEADER_BYTES)
+        policer, frame = self.to_run, Size((LONGEST_SEGMENT_BYTES if segmented else mtu.value) + ETHERNET_HEADER_BYTES)
         if self.rate.value % 8:
             yield Finding(("rate",), f"{self.rate} is not a whole number of bytes per second, as the kernel takes it")
-        elif told.burst_ticks > told.MOST_TICKS:
-            most = Size(told.MOST_TICKS * told.TICK_NS * told.byte_rate // 10**9)
+        elif policer.burst_ticks > policer.MOST_TICKS:
+            most = Size(policer.MOST_TICKS * policer.TICK_NS * policer.byte_rate // 10**9)
             message = (
                 f"{self.burst} takes longer to fill at {self.rate} than the kernel can keep; allowed: up to {most}"
             )
@@ -71,23 +70,30 @@ class Policer(Closed):
         elif self.burst < frame:
             what = "a segment of hosts with offloads" if segmented else "a full frame"
             yield Finding(("burst",), f"{self.burst} is less than {what}, {frame}, of which none would pass")
-        elif not told.passes(frame.value):
-            least = -(-frame.value * 10**9 // (told.byte_rate * told.TICK_NS)) * told.TICK_NS * told.byte_rate
+        elif not policer.passes(frame.value):
+            least = (
+                -(-frame.value * 10**9 // (policer.byte_rate * policer.TICK_NS)) * policer.TICK_NS * policer.byte_rate
+            )
             message = (
-                f"{self.burst} at {self.rate}, which the kernel keeps as a time in ticks of {told.TICK_NS} ns, is less "
-                f"than a full frame, {frame}, of which none would pass"
+                f"{self.burst} at {self.rate}, which the kernel keeps in ticks of {policer.TICK_NS} ns, is less than a "
+                f"full frame, {frame}, of which none would pass"
             )
             yield Finding(("burst",), message, f"allowed: at least {Size(-(-least // 10**9))}")
 
 
 class GraphLink(Impaired):
-    """A link of a graph, from the first of the two nodes that it is between to the second, and back."""
+    """A link of a graph between two nodes, with both directions."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{between: [mast, server], rate: 20 Mbit/s, reverse_rate: 2 Mbit/s, rtt: 30 ms, queue: {kind: codel}}",
+        "{between: [mast, server], rate: 20 Mbit/s, rtt: 30 ms, loss: 0.1 %}",
+    )
 
     between: tuple[HostName, HostName] = Field(description="the two nodes")
     rate: HostRate = Field(description="rate towards the second node; unlimited: packets leave in no time")
     reverse_rate: HostRate | None = Field(default=None, description="rate towards the first (default: that of `rate`)")
     rtt: f.Delay = Field(
-        default=Duration(0), description="what it adds to a round-trip time, half each way (default 0)"
+        default=Duration(0), description="its part of a round-trip time, half in each direction (default 0)"
     )
     queue: AnyQueue = Field(
         default=_QUEUE, description="queue of the first node, if that is a router (default pfifo, 100 packets)"
@@ -101,7 +107,7 @@ class GraphLink(Impaired):
 
     @property
     def rates(self) -> tuple[Rate | None, Rate | None]:
-        """The rates of both ways; None where packets leave in no time."""
+        """The rates of both directions; None if packets leave in no time."""
         both = self.rate, self.reverse_rate or self.rate
         there, back = (None if rate == "unlimited" else rate for rate in both)
         return there, back
@@ -109,6 +115,11 @@ class GraphLink(Impaired):
 
 class Graph(Closed):
     """Hosts and routers, and the links between them."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: graph, senders: [client1], receivers: [server], routers: [mast], links: [{between: [client1, "
+        "mast], rate: 1 Gbit/s}, {between: [mast, server], rate: 20 Mbit/s, rtt: 30 ms}]}",
+    )
 
     kind: Literal["graph"] = Field(description="hosts and routers by name, and the links between them")
     senders: tuple[HostName, ...] = Field(min_length=1, description="names of the hosts that send")
@@ -128,24 +139,25 @@ class Graph(Closed):
 
     @property
     def rate(self) -> Rate:
-        """The slowest rate of all links; where none has one, the fastest there is."""
+        """The slowest rate of all links; without any rate, the highest allowed one."""
         rates = [rate for link in self.links for rate in link.rates if rate]
         return min(rates, default=Rate(10**12))
 
     @property
     def rtt(self) -> Duration:
-        """The longest round-trip time from a sender to a receiver, by the ways that packets take there and back."""
+        """The longest round-trip time from a sender to a receiver, along the ways of packets there and back."""
         delays_us = {name: self._delays_from(name) for name in (*self.senders, *self.receivers)}
         pairs = ((sender, receiver) for sender in self.senders for receiver in self.receivers)
         return Duration(max(delays_us[a].get(b, 0) + delays_us[b].get(a, 0) for a, b in pairs))
 
     @property
     def is_impaired(self) -> bool:
-        """Whether some link draws."""
+        """Whether a link has random losses or delays."""
         return any(link.is_impaired for link in self.links)
 
     def queues(self, mtu: Size) -> tuple[tuple[Path, QueueKind, Place], ...]:
-        """The queues of the routers' ports that have a rate, by their paths below the topology, and where each is."""
+        """Return the queues of the routers' ports that have a rate, by path below the topology, and the place of "
+        "each."""
         found: list[tuple[Path, QueueKind, Place]] = []
         rtt = self.rtt
         for number, link in enumerate(self.links):
@@ -156,7 +168,7 @@ class Graph(Closed):
         return tuple(found)
 
     def findings(self) -> Iterator[Finding]:
-        """What is wrong among nodes and links, whose single values are all right; paths begin at the topology."""
+        """Yield the faults among nodes and links; paths begin at the topology."""
         named = [*self.senders, *self.receivers, *self.routers]
         for name in sorted({name for name in named if named.count(name) > 1}):
             yield Finding(("routers",), f"{name!r} is the name of two nodes; names are unique")
@@ -168,7 +180,7 @@ class Graph(Closed):
                 yield Finding(("links", number, "between"), f"goes from {link.between[0]!r} to itself")
             for key, node in zip(("queue", "reverse_queue"), link.between, strict=True):
                 if key in link.model_fields_set and node not in self.routers:
-                    message = f"is the queue of {node!r}, which is no router; a host's queue is `txqueuelen`"
+                    message = f"is the queue of {node!r}, which is not a router; a host's queue is `txqueuelen`"
                     yield Finding(("links", number, key), message)
             if link.policer and link.between[0] not in self.routers:
                 message = (
@@ -179,7 +191,7 @@ class Graph(Closed):
         for name in self.senders:
             reached = self._delays_from(name)
             if missing := [other for other in self.receivers if other not in reached]:
-                yield Finding(("links",), f"there is no way from {name!r} to {missing[0]!r}")
+                yield Finding(("links",), f"no way leads from {name!r} to {missing[0]!r}")
         for name in (*self.senders, *self.receivers):
             if sum(name in link.between for link in self.links) > 1:
                 yield Finding(("links",), f"host {name!r} has several links; a host has one, a router any number")
@@ -190,7 +202,7 @@ class Graph(Closed):
             message = f"{link.rtt} cannot be split into two whole microseconds"
             yield Finding(("links", number, "rtt"), message, "use an even number")
         if link.trace and not there:
-            yield Finding(("links", number, "trace"), "needs a rate that it takes the place of")
+            yield Finding(("links", number, "trace"), "replaces a rate, but the link has none")
         found = [
             *link.change_findings(reverse_rate=back is not None),
             *impairment_findings(link, *(2 * (link.rtt.value // 2,))),
@@ -219,6 +231,10 @@ class Graph(Closed):
 class ParkingLot(Closed):
     """Bottlenecks in a row: some flows cross all of them, others one each."""
 
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: parking_lot, bottlenecks: 3, rate: 20 Mbit/s, rtt: 60 ms, host_rate: 1 Gbit/s}",
+    )
+
     kind: Literal["parking_lot"] = Field(
         description="switch1, switch2, ... with a bottleneck between each two; client1, ... before the first, server "
         "behind the last; cross1 and sink1 before and behind the first bottleneck, cross2 and sink2 the second, ..."
@@ -243,7 +259,7 @@ class ParkingLot(Closed):
 
     @property
     def graph(self) -> Graph:
-        """The same in nodes and links."""
+        """The parking lot as a graph."""
         count = self.bottlenecks
         ends = [2 * (self.rtt.value // 2 * number // count) for number in range(count + 1)]
         switches = tuple(f"switch{number}" for number in range(1, count + 2))
@@ -268,15 +284,15 @@ class ParkingLot(Closed):
 
     @property
     def is_impaired(self) -> bool:
-        """Nothing is drawn on its links."""
+        """Always false: its links have no random losses or delays."""
         return False
 
     def queues(self, mtu: Size) -> tuple[tuple[Path, QueueKind, Place], ...]:
-        """The queue of its bottlenecks, which all are alike."""
+        """Return the queue of its bottlenecks, which are all equal."""
         return ((("bottleneck_queue",), self.bottleneck_queue, Place(self.rate, self.rtt, mtu.value)),)
 
     def findings(self) -> Iterator[Finding]:
-        """A round-trip time that has no halves; paths begin at the topology."""
+        """Yield a round-trip time that cannot be halved; paths begin at the topology."""
         if self.rtt.value % 2:
             yield Finding(("rtt",), f"{self.rtt} cannot be split into two whole microseconds", "use an even number")
 

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repetitions that repeat nothing, for ``longfat.manifest.warn``."""
+"""Repetitions that are all the same run, for ``longfat.manifest.warn``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from longfat.catalog.ccas import CCAS
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.models import Direct, Dumbbell, Experiment, Header
-from longfat.manifest.names import Finding
 from longfat.manifest.study import SweptExperiment
+from longfat.schema.names import Finding
+from longfat.traffic.algorithm import Algorithm
 from longfat.units import Size
 
 
 def idle_repetitions(swept: SweptExperiment, header: Header) -> Iterator[Finding]:
-    """A warning of repetitions that would all be the same run: in virtual time they count once."""
+    """Warn of repetitions that would all be the same run: in virtual time they count once."""
     if swept.repetitions == 1:
         return
     idle = sum(not varies(point.experiment, header) for point in swept.points)
@@ -23,16 +23,16 @@ def idle_repetitions(swept: SweptExperiment, header: Header) -> Iterator[Finding
         drawing = ", ".join(name for name, cca in CCAS.items() if cca.draws)
         where = "" if idle == len(swept.points) else f" at {idle} of {len(swept.points)} points"
         message = (
-            f"{swept.repetitions} repetitions of experiment {swept.id!r} repeat nothing{where}: no draw of a seed "
-            "differs between them, and runs that are equal to the byte count once"
+            f"{swept.repetitions} repetitions of experiment {swept.id!r} are the same run{where}: no draw "
+            "differs between them, and byte-identical runs count once"
         )
         drawing = f"start_jitter of a flow, web traffic, capture_loss, queues such as red and {drawing} draw"
-        hint = f"clock_tolerance, drawn phases, {drawing}; or leave one"
+        hint = f"clock_tolerance, drawn phases, {drawing}; or state one repetition"
         yield Finding(("repetitions",), message, hint)
 
 
 def varies(experiment: Experiment, header: Header) -> bool:
-    """Return whether anything in a run in virtual time is drawn from its seed, except ports and hash keys."""
+    """Return whether the seed affects anything in a run in virtual time except ports and hash keys."""
     topology, probes = experiment.topology, experiment.probes
     used = (
         one.algorithm if isinstance(one.algorithm, Algorithm) else header.algorithms[one.algorithm]

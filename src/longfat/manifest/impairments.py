@@ -1,30 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a path does to packets without a queue: random loss and jitter, as a manifest words them.
-
-Owns their keys, their checks, and what a run is told.
-"""
+"""Random loss, jitter and reordering of a path. Owns their keys, their checks, and their form in a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from longfat.manifest import fields as f
 from longfat.manifest.changing import Changing
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding
 from longfat.runspec import Bursts as RunBursts
 from longfat.runspec import Impairment
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding
 from longfat.units import Duration, Ratio
 
 ShareFromZero = Annotated[Ratio, f.Within("0 %", "100 %")]
 
 
 class Bursts(Closed):
-    """Losses that come in bursts: the chain of Gilbert and Elliott, with two states."""
+    """Losses in bursts: the chain of Gilbert and Elliott, with two states."""
+
+    examples: ClassVar[tuple[str, ...]] = ("{enter: 0.1 %, leave: 20 %, in_burst: 80 %}",)
 
     enter: f.Share = Field(description="probability before a packet that a burst begins")
     leave: f.Share = Field(description="probability before a packet that the burst ends")
@@ -45,16 +44,16 @@ class Impaired(Changing):
 
     loss: Loss | None = Field(
         default=None,
-        description="share of the packets towards the receivers that is lost, each by itself; or a mapping, for losses "
-        "that come in bursts (default: none)",
+        description="share of the packets towards the receivers that is lost, independently; or a mapping, for losses"
+        " in bursts (default: none)",
     )
     reverse_loss: Loss | None = Field(
         default=None, description="the same for packets towards the senders (default: none)"
     )
     jitter: f.Delay | None = Field(
         default=None,
-        description="by how much the delay towards the receivers varies up and down, uniformly, packet by packet: they "
-        "may overtake each other (default: not at all)",
+        description="largest deviation of the delay towards the receivers, uniform and drawn for each packet: packets"
+        " may overtake each other (default: none)",
     )
     reverse_jitter: f.Delay | None = Field(
         default=None, description="the same for packets towards the senders (default: not at all)"
@@ -64,8 +63,8 @@ class Impaired(Changing):
     )
     overtaking: f.Share | None = Field(
         default=None,
-        description="share of the packets towards the receivers that have no delay, and so overtake all that are under "
-        "way (default: none)",
+        description="share of the packets towards the receivers that have no delay, and so overtake all packets under"
+        " way (default: none)",
     )
     reverse_overtaking: f.Share | None = Field(
         default=None, description="the same for packets towards the senders (default: none)"
@@ -73,7 +72,7 @@ class Impaired(Changing):
 
     @property
     def is_impaired(self) -> bool:
-        """Whether the path has a delay element that draws; a loss of 0 % counts."""
+        """Whether the path has random losses or delays; a loss of 0 % counts."""
         forward = self.loss, self.jitter, self.overtaking
         return any(
             one is not None for one in (*forward, self.reverse_loss, self.reverse_jitter, self.reverse_overtaking)
@@ -81,12 +80,12 @@ class Impaired(Changing):
 
     @property
     def forward(self) -> Impairment | None:
-        """What happens to packets towards the receivers."""
+        """The impairment towards the receivers."""
         return self._impairment(self.loss, self.jitter, self.overtaking)
 
     @property
     def backward(self) -> Impairment | None:
-        """What happens to packets towards the senders."""
+        """The impairment towards the senders."""
         return self._impairment(self.reverse_loss, self.reverse_jitter, self.reverse_overtaking)
 
     def _impairment(self, loss: Any, jitter: Duration | None, overtaking: Ratio | None) -> Impairment | None:
@@ -104,9 +103,9 @@ class Impaired(Changing):
 
 
 def impairment_findings(topology: Impaired, forward_us: int, reverse_us: int) -> Iterator[Finding]:
-    """A delay that would be less than nothing at times, and orders that contradict each other.
+    """Yield jitter larger than its delay, and keys that exclude each other.
 
-    The delays are those towards the receivers and towards the senders.
+    ``forward_us`` is the delay towards the receivers, ``reverse_us`` towards the senders.
     """
     ways = ("jitter", forward_us, "receivers", "forward"), ("reverse_jitter", reverse_us, "senders", "reverse")
     for key, delay_us, where, placement in ways:
@@ -114,10 +113,8 @@ def impairment_findings(topology: Impaired, forward_us: int, reverse_us: int) ->
         if jitter and jitter.value > delay_us:
             message = f"{jitter} is more than the delay of {Duration(delay_us)} towards the {where}"
             yield Finding(("topology", key), message, f"a smaller jitter, or delay_placement: {placement}")
-    if topology.jitter_order == "kept" and not (topology.jitter or topology.reverse_jitter):
-        yield Finding(("topology", "jitter_order"), "is the order of packets under jitter, and there is none")
     for key, delay_us, where, _ in (("overtaking", *ways[0][1:]), ("reverse_overtaking", *ways[1][1:])):
         if getattr(topology, key) and not delay_us:
-            yield Finding(("topology", key), f"there is no delay towards the {where} that packets could be spared")
+            yield Finding(("topology", key), f"has no effect: the path has no delay towards the {where}")
         if getattr(topology, key) and topology.jitter_order == "kept":
             yield Finding(("topology", key), "cannot be combined with jitter_order: kept")

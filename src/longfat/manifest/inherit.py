@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments as written and as they are once ``defaults`` and ``like`` are laid under them.
+"""Inheritance of experiments: ``defaults`` and ``like`` are laid under the keys given.
 
-Owns this merging, and the place of each part in the file. It must not know the meaning of the keys, except ``path`` and
+Owns this merging, and the place of each part in the file. Must not know the meaning of keys, except ``path`` and
 ``topology``, of which one replaces the other.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.manifest.names import Finding, Path, shown, unknown
+from longfat.schema.names import Finding, Path, shown, unknown
 
-MERGED = ("topology", "hosts", "probes")  # laid over key by key; any other key replaces the whole
+MERGED = ("topology", "hosts", "probes")  # merged key by key; any other key is replaced as a whole
 
 
 @dataclass(frozen=True)
@@ -24,20 +24,20 @@ class Placed:
     places: Mapping[Path, Path]
 
     def place(self, path: Path) -> Path:
-        """The place of a path of the data in the file."""
+        """Return the place of a path of the data in the file."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.places:
                 return (*self.places[path[:length]], *path[length:])
         return path
 
     def part(self, path: Path) -> dict[Path, Path]:
-        """The places of a part of the data and of everything below it."""
+        """Return the places of a part of the data and of everything below it."""
         below = {one: at for one, at in self.places.items() if one[: len(path)] == path}
         return {path: self.place(path), **below}
 
 
-def laid_over(base: Placed, over: Placed, merged: tuple[str, ...] = MERGED) -> Placed:
-    """One mapping over another: ``merged`` keys key by key, at any depth, all other keys whole.
+def overlay(base: Placed, over: Placed, merged: tuple[str, ...] = MERGED) -> Placed:
+    """Lay one mapping over another: ``merged`` keys key by key, at any depth, all other keys whole.
 
     A mapping with a ``kind`` is complete, and replaces the mapping below it.
     """
@@ -70,7 +70,7 @@ def laid_over(base: Placed, over: Placed, merged: tuple[str, ...] = MERGED) -> P
 
 
 def inherited(raws: list[Any], defaults: Any) -> tuple[list[Placed | None], list[Finding]]:
-    """Each experiment with the keys from ``defaults`` and from an earlier one; None where it is not a mapping."""
+    """Return each experiment with keys from ``defaults`` and from its ``like``; None for one that is not a mapping."""
     findings: list[Finding] = []
     result: list[Placed | None] = []
     named: dict[str, Placed] = {}
@@ -90,7 +90,7 @@ def inherited(raws: list[Any], defaults: Any) -> tuple[list[Placed | None], list
                 message, hint = unknown("earlier experiment", raw["like"], named)
                 findings.append(Finding((*at, "like"), message, hint))
         own = _with_flows(Placed(raw, {(): at}), flow if isinstance(flow, dict) else {})
-        placed = laid_over(_without_replaced(base, raw), own)
+        placed = overlay(_without_replaced(base, raw), own)
         result.append(placed)
         if isinstance(raw.get("id"), str):
             named.setdefault(raw["id"], placed)
@@ -98,7 +98,7 @@ def inherited(raws: list[Any], defaults: Any) -> tuple[list[Placed | None], list
 
 
 def _with_flows(own: Placed, defaults: Mapping[str, Any]) -> Placed:
-    """The experiment with the default keys in each flow that does not give its own."""
+    """Return the experiment with the default keys added to each of its flows."""
     flows = own.data.get("flows")
     if not isinstance(flows, list):
         return own
@@ -121,7 +121,7 @@ def _network_faults(raw: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _without_replaced(base: Placed, raw: Mapping[str, Any]) -> Placed:
-    """The base without the key that its heir replaces by another: a path by a whole topology, or the reverse."""
+    """Return the base without its path, if a whole topology replaces it, or without its topology, if a path does."""
     topology, below = raw.get("topology"), base.data.get("topology")
     gone = ["like"]
     if isinstance(topology, dict) and "kind" in topology:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel of the study's own: one of ``kernels/`` with patches of the study's folder."""
+"""A kernel of ``kernels/`` with patches from the study's folder."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, model_
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Piece
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
-from longfat.manifest.own import own_file
+from longfat.manifest import catalogued as c
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.traffic.own import own_file
 
 
 class Kernel(Closed):
-    """A kernel with patches that the study brings."""
+    """A kernel with patches of the study."""
 
-    base: f.BaseKernelName = Field(
+    base: c.BaseKernelName = Field(
         default=DEFAULT_KERNEL, description=f"kernel that is patched, a name of `kernels/` (default {DEFAULT_KERNEL})"
     )
     patches: tuple[f.Text, ...] = Field(
@@ -27,7 +28,7 @@ class Kernel(Closed):
 
     @property
     def own(self) -> OwnKernel:
-        """What has to be built."""
+        """The kernel to build."""
         return OwnKernel(self.base, self._pieces)
 
     @model_validator(mode="after")

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that need more than one key: of an experiment at one point of its sweep.
-
-Owns the checks that the closed models cannot make by themselves. It must not change its input.
-"""
+"""Checks of several keys of an experiment at one point of its sweep. Must not change its input."""
 
 from __future__ import annotations
 
@@ -10,23 +7,26 @@ from collections.abc import Iterator, Mapping
 
 from longfat.catalog.ccas import STACK_PARAMETERS
 from longfat.catalog.offloads import SEGMENTING
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.graphs import MOST_LINKS, Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
 from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
-from longfat.manifest.names import Finding
-from longfat.manifest.possible import impossible
 from longfat.manifest.study import host_settings
 from longfat.network import SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
+from longfat.runspec import RunSpec
+from longfat.schema.names import Finding
 from longfat.traffic import SECTIONS
+from longfat.traffic.algorithm import Algorithm
 from longfat.traffic.kind import TcpEntry
-from longfat.units import Duration
+from longfat.units import Duration, Size
+
+BLOCK_BYTES = 1 << 20  # memory that iperf2 fills for each stream that it sends, as in guest/traffic.py
+BASE_BYTES = 64 << 20  # memory of the guest itself
 
 
 def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts) -> list[Finding]:
-    """The faults among the keys of an experiment whose single values are all valid."""
+    """Return the faults among the keys of an experiment whose single values are all valid."""
     return [
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
@@ -37,18 +37,13 @@ def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorit
         *_queue_findings(experiment, hosts),
         *_card_findings(experiment, hosts),
         *drop_findings(experiment),
-        *impossible(experiment, host_settings(hosts, experiment.hosts).mtu),
+        *_unseen_flows(experiment),
+        *_memory_findings(experiment),
     ]
 
 
 def _card_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    """An input queue that nothing waits in, and more links than a network can have."""
-    message = "is for packets that wait for a busy host, and there is no packet_time"
-    if experiment.hosts.input_queue and host_settings(hosts, experiment.hosts).packet_time is None:
-        yield Finding(("hosts", "input_queue"), message)
-    for name, one in experiment.hosts.per_host.items():
-        if one.input_queue and host_settings(hosts, experiment.hosts, name).packet_time is None:
-            yield Finding(("hosts", "per_host", name, "input_queue"), message)
+    """Yield hosts with cards that need more links than a network can have."""
     ends = [name for side in experiment.sides for name in side]
     cards = [name for name in ends if host_settings(hosts, experiment.hosts, name).card]
     if cards and isinstance(experiment.topology, Dumbbell) and len(ends) + len(cards) + 1 > MOST_LINKS:
@@ -57,22 +52,22 @@ def _card_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _traffic_findings(experiment: Experiment) -> Iterator[Finding]:
-    """Faults of traffic of any kind: there is none, a name is taken, it goes nowhere, or the run ends before it."""
+    """Yield repeated names, traffic of a host to itself, and the faults that each kind finds."""
     yield from _length_findings(experiment)
     taken: dict[str, str] = {}
-    for name, section in SECTIONS.items():
+    for name in SECTIONS:
         for index, entry in enumerate(getattr(experiment, name)):
             if entry.name in taken:
-                message = f"{entry.name!r} is the name of {taken[entry.name]} too; names are unique"
+                message = f"{entry.name!r} is also a name in {taken[entry.name]}; names are unique"
                 yield Finding((name, index, "name"), message)
             if entry.sender == entry.receiver:
                 yield Finding((name, index, "to"), f"{entry.name!r} goes from {entry.sender!r} to itself")
             yield from (fault.below(name, index) for fault in entry.findings())
-        taken |= {one.name: section.some for _, one in experiment.entries(name)}
+        taken |= {one.name: name for _, one in experiment.entries(name)}
 
 
 def _length_findings(experiment: Experiment) -> Iterator[Finding]:
-    """An experiment in which nothing happens, or that does not say how long, or ends before its traffic."""
+    """Yield experiments without traffic, without a length, or shorter than their traffic."""
     if not experiment.sent and not experiment.probes.ping:
         kinds = ", ".join(SECTIONS)
         yield Finding(
@@ -107,14 +102,41 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
                 yield Finding(("flows", index, key), message)
 
 
+def _unseen_flows(experiment: Experiment) -> Iterator[Finding]:
+    """Yield flows whose sockets are never sampled: their settings could not be read back."""
+    interval = experiment.probes.sockets.value
+    ends = [one.start.value + one.duration.value for one in experiment.sent]
+    ends += [one.start.value + one.start_jitter.value + one.duration.value for one in experiment.flows]
+    ends += [experiment.duration.value] if experiment.duration else []
+    last = (max(ends, default=0) - 1) // interval * interval
+    for index, flow in enumerate(experiment.flows):
+        first = flow.start.value + experiment.topology.rtt.value
+        if last < max(first, interval):
+            message = (
+                f"{flow.name!r} is never seen: sockets are sampled every {experiment.probes.sockets}, the run ends at "
+                f"{Duration(max(ends))}, and its first round trip at {Duration(first)}"
+            )
+            yield Finding(("flows", index, "duration"), message, "a longer duration, or a shorter interval of probes")
+
+
+def _memory_findings(experiment: Experiment) -> Iterator[Finding]:
+    """Yield streams whose blocks alone exceed the memory of the guest."""
+    memory = experiment.memory or Size(RunSpec.memory_bytes)
+    streams = sum(flow.streams for flow in experiment.every_flow)
+    needed = streams * BLOCK_BYTES + BASE_BYTES
+    if needed > memory.value:
+        message = f"{streams} streams take at least {needed >> 20} MiB of memory, but the guest has {memory}"
+        yield Finding(("memory",) if experiment.memory else ("flows",), message, "give it more with `memory`")
+
+
 def _over_tcp(experiment: Experiment) -> Iterator[tuple[str, int, TcpEntry]]:
-    """Each single traffic that a congestion control governs, with the place of its entry."""
+    """Yield each single traffic with a congestion control, with kind and index of its entry."""
     for name in SECTIONS:
         yield from ((name, index, one) for index, one in experiment.entries(name) if isinstance(one, TcpEntry))
 
 
 def _route_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
-    """Sockets whose algorithm comes from the route of their host, and other traffic of that host that contradicts it.
+    """Yield traffic whose algorithm comes from its host's route and differs from other traffic of that host.
 
     The route would give its algorithm to the other traffic as well.
     """
@@ -143,7 +165,7 @@ def _algorithm(given: str | Algorithm, algorithms: Mapping[str, Algorithm]) -> A
 def _parameter_conflicts(
     experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts
 ) -> Iterator[Finding]:
-    """Traffic of one sender that needs different values of one sysctl: a host has one value at a time.
+    """Yield traffic of one sender that needs different values of one sysctl: a host has one value.
 
     A parameter of the stack is set by an algorithm or by the host's sysctls, not by both.
     """
@@ -169,7 +191,7 @@ def _parameter_conflicts(
 
 
 def _file_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
-    """C files of different folders with one name: a kernel has one congestion control of a name."""
+    """Yield C files of different folders with the same name: names of congestion controls are unique in a kernel."""
     taken: dict[str, str] = {}
     for name, index, entry in _over_tcp(experiment):
         used = _algorithm(entry.algorithm, algorithms)
@@ -225,9 +247,6 @@ def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
         yield from (finding.below("topology", "policer") for finding in faults)
         for key, queue, place in topology.queues(mtu):
             yield from (finding.below("topology", key) for finding in _faults_of(queue, place))
-        if topology.reverse_rate and not topology.reverse_queue:
-            message = "is the rate of a port that only a reverse_queue makes"
-            yield Finding(("topology", "reverse_rate"), message, "give a reverse_queue")
 
 
 def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:
@@ -236,7 +255,7 @@ def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:
 
 
 def drop_findings(experiment: Experiment) -> list[Finding]:
-    """Deliberate drops that could not happen where or when they are asked for."""
+    """Return deliberate drops that cannot happen at their place or time."""
     if not experiment.drops:
         return []
     topology = experiment.topology

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a study: YAML, models, sweeps and checks, with every problem reported at once.
 
-Owns the order of the checks. It must not look at anything but the one file it is given, and files that this names.
+Owns the order of the checks. Must not read anything but the given file and files that it names.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from longfat.catalog.kernels import KERNELS
 from longfat.errors import StudyError
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.axes import Sweep
 from longfat.manifest.changing import FOLDER
-from longfat.manifest.explain import explain
-from longfat.manifest.fields import MOST_ALIKE, REFERENCE
 from longfat.manifest.formulas import Formula, FormulaError
 from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
@@ -33,24 +30,25 @@ from longfat.manifest.models import (
     Hosts,
     end_hosts,
 )
-from longfat.manifest.names import Finding, Path, shown, unknown
 from longfat.manifest.points import Surroundings, concrete, reference_findings, references
 from longfat.manifest.profiles import Factors, profile_findings
-from longfat.manifest.source import Source, read_source
 from longfat.manifest.study import ExcludedPoint, Point, Study, SweptExperiment, host_settings
 from longfat.manifest.sweep import Cell, Level, Records, exclusion_of, factor_levels, grid, sweep_findings
 from longfat.manifest.thinning import Profile, Profiles
 from longfat.manifest.unknowns import assumed
 from longfat.runspec import Scalar
+from longfat.schema.explain import explain
+from longfat.schema.fields import MOST_FLOWS, REFERENCE
+from longfat.schema.names import Finding, Path, shown, unknown
+from longfat.schema.source import Source, read_source
 from longfat.traffic import SECTIONS
+from longfat.traffic.algorithm import Algorithm
 
 Model = TypeVar("Model", bound=BaseModel)
-# The key that makes one entry several, and what stands between its name and their numbers.
-_NUMBERED = {"flows": ("count", ""), "incast": ("senders", ".")}
 
 
 def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({})) -> Study:
-    """Read and check a ``study.yaml``; ``given`` are values to assume for unknowns in place of their defaults.
+    """Read and check a ``study.yaml``; ``given`` values of unknowns replace their defaults.
 
     Raises StudyError when it cannot be read, or with all its problems, each with file, line and key.
     """
@@ -58,9 +56,9 @@ def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({}
 
 
 def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}), only: Collection[str] = ()) -> Study:
-    """The study of a ``study.yaml`` that was read, as in ``load_study``. Raises StudyError with all its problems.
+    """Check a ``study.yaml`` that was read, as ``load_study`` does. Raises StudyError with all its problems.
 
-    Where ``only`` names experiments, the others are not looked at, and it has none but these.
+    With ``only``, the study has just the named experiments, and the others are not checked.
     """
     if not isinstance(source.data, dict):
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
@@ -75,7 +73,7 @@ def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}),
 
 
 def header_of(source: Source) -> Header:
-    """Only what a ``study.yaml`` says beside its experiments, which are not looked at. Raises StudyError."""
+    """Return a ``study.yaml`` without its experiments, which are not checked. Raises StudyError."""
     given = source.data if isinstance(source.data, dict) else {}
     given, _ = assumed(given, {})
     head = {key: value for key, value in given.items() if key != "experiments"}
@@ -87,7 +85,7 @@ def header_of(source: Source) -> Header:
 
 
 def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[Study | None, list[Finding]]:
-    """The study, or None with the problems; each part is checked whatever the result of the others."""
+    """Return the study, or None with the problems. Each part is checked even if others are wrong."""
     head = {key: value for key, value in data.items() if key != "experiments"}
     outside = _outside(file, head)
     header, findings = _validated(Header, head, outside, within=Document)
@@ -130,7 +128,7 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
 
 
 def _host_findings(header: Header, swept: list[SweptExperiment]) -> Iterator[Finding]:
-    """The study's settings of single hosts that no experiment has."""
+    """Yield the study's settings of single hosts that no experiment has."""
     sides = [point.experiment.sides for one in swept for point in one.points]
     known = list(dict.fromkeys(name for both in sides for side in both for name in side))
     for name in header.hosts.per_host:
@@ -139,7 +137,7 @@ def _host_findings(header: Header, swept: list[SweptExperiment]) -> Iterator[Fin
 
 
 def _misplaced(head: Mapping[str, Any]) -> Iterator[Finding]:
-    """References outside the experiments, where no factor has a value."""
+    """Yield references outside the experiments, where no factor has a value."""
     for section in ("paths", "hosts", "algorithms", "defaults"):
         for path, text in references(head.get(section), (section,)):
             if REFERENCE.fullmatch(text):
@@ -149,7 +147,7 @@ def _misplaced(head: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _factors(raw: Mapping[str, Any]) -> Factors | None:
-    """An experiment's factors with their values, whatever else is wrong; None when unreadable."""
+    """Return an experiment's factors with their values; None if the sweep is unreadable."""
     sweep, _ = _validated(Sweep, raw.get("sweep", {}), {})
     if sweep is None:
         return None
@@ -157,7 +155,7 @@ def _factors(raw: Mapping[str, Any]) -> Factors | None:
 
 
 class _Around:
-    """The parts of the rest of the study that an experiment needs, as far as they are valid."""
+    """Valid parts of the rest of the study that an experiment needs."""
 
     def __init__(self, data: Mapping[str, Any], outside: dict[str, Any]) -> None:
         self.outside = outside
@@ -174,33 +172,33 @@ class _Around:
         self.hosts = _validated(Hosts, data.get("hosts", {}), {})[0] or Hosts()
         paths, stacks = _records(data, "paths"), _records(data, "stacks")
         self.findings = [
-            Finding(("stacks", name), "is the name of a path too; a record has a name of its own")
+            Finding(("stacks", name), "is also the name of a path; names of records are unique")
             for name in stacks
             if name in paths
         ]
         self.surroundings = Surroundings(paths, {**stacks, **paths}, str(host_settings(self.hosts, Hosts()).mtu))
 
     def context(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The names that the fields of an experiment may refer to; None where they are unknown."""
+        """Return the names that keys of an experiment may refer to; None for unknown ones."""
         nodes, traffic = _nodes(raw.get("topology")), _traffic_names(raw)
         return {**self.outside, "node": nodes, "traffic": traffic, "algorithm": self.names}
 
 
 def _outside(file: str, head: Mapping[str, Any]) -> dict[str, Any]:
-    """What all models of a study may look at: its folder, and the names of kernels."""
+    """Return the validation context of all models: the study's folder, and the names of kernels."""
     own = head.get("kernels")
     return {FOLDER: FilePath(file).parent, "kernel": [*KERNELS, *(own if isinstance(own, dict) else ())]}
 
 
 def _kernel_findings(outside: Mapping[str, Any], head: Mapping[str, Any]) -> Iterator[Finding]:
-    """Kernels of the study's own that are called like one of ``kernels/``."""
+    """Yield kernels of the study with the name of one of ``kernels/``."""
     for name in KERNELS:
         if outside["kernel"].count(name) > 1:
-            yield Finding(("kernels", name), "is the name of a kernel that there is", "give it a name of its own")
+            yield Finding(("kernels", name), "is the name of a kernel of the project", "give it another name")
 
 
 def _records(data: Mapping[str, Any], section: str) -> Records:
-    """The named records of a section, as far as they are mappings, with their places."""
+    """Return the named records of a section with their places, without entries that are not mappings."""
     raw = data.get(section)
     entries = raw.items() if isinstance(raw, dict) else ()
     return {name: ((section, name), fields) for name, fields in entries if isinstance(fields, dict)}
@@ -213,17 +211,16 @@ def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
         entries = raw.get(section, [])
         if not isinstance(entries, list):
             return None
-        key, mark = _NUMBERED.get(section, (None, ""))
         for entry in (one for one in entries if isinstance(one, dict)):
-            name, count = str(entry.get("name")), entry.get(key) if key else None
-            if count is not None and not (isinstance(count, int) and count <= MOST_ALIKE):
+            name, count = str(entry.get("name")), entry.get("count") if section == "flows" else None
+            if count is not None and not (isinstance(count, int) and count <= MOST_FLOWS):
                 return None
-            names += [name] if count is None else [f"{name}{mark}{number}" for number in range(1, count + 1)]
+            names += [name] if count is None else [f"{name}{number}" for number in range(1, count + 1)]
     return names
 
 
 def _nodes(topology: Any) -> list[str] | None:
-    """The hosts of a topology given as plain data."""
+    """Return the hosts of a topology given as plain data; None if they are not known."""
     if not isinstance(topology, dict) or topology.get("kind") not in list(TOPOLOGIES):
         return None
     if topology["kind"] == "graph":
@@ -242,7 +239,7 @@ def _nodes(topology: Any) -> list[str] | None:
 def _validated(
     model: type[Model], raw: Any, context: dict[str, Any], within: type[BaseModel] | None = None
 ) -> tuple[Model | None, list[Finding]]:
-    """The model of plain data, or None with the problems."""
+    """Return the model of plain data, or None with the problems."""
     try:
         return model.model_validate(raw, context=context), []
     except ValidationError as error:
@@ -250,7 +247,7 @@ def _validated(
 
 
 def _repeated(raws: list[Any], key: str, what: str, section: Path) -> list[Finding]:
-    """Entries of a list that have the name of an earlier one."""
+    """Return a finding for each entry with the name of an earlier one."""
     found: list[Finding] = []
     seen: set[str] = set()
     for index, raw in enumerate(raws):
@@ -263,7 +260,7 @@ def _repeated(raws: list[Any], key: str, what: str, section: Path) -> list[Findi
 
 
 def _pair_findings(placed: Placed, named: Mapping[str, Placed]) -> Iterator[Finding]:
-    """An experiment that pairs with one that does not exist, or that has no draws of its own to share."""
+    """Yield a pair whose partner does not exist or itself takes its draws from another experiment."""
     partner = placed.data.get("pairs_with")
     if not isinstance(partner, str):
         return
@@ -271,12 +268,12 @@ def _pair_findings(placed: Placed, named: Mapping[str, Placed]) -> Iterator[Find
     if partner not in named:
         yield Finding(place, *unknown("experiment", partner, named))
     elif further := named[partner].data.get("pairs_with"):
-        message = f"{partner!r} has no draws of its own; it pairs with {shown(further)}"
+        message = f"{partner!r} takes its draws from {shown(further)}"
         yield Finding(place, message, "let both pair with the same experiment")
 
 
 def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, list[Finding]]:
-    """An experiment at all points of its sweep, or None with the problems; the places are the document's."""
+    """Return an experiment at all points of its sweep, or None with the problems at their places in the file."""
     raw = placed.data
     sweep, found = _validated(Sweep, raw.get("sweep", {}), {})
     if sweep is None:
@@ -289,7 +286,7 @@ def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, lis
     wrong = sweep_findings(sweep)
     found += [*wrong, *reference_findings(raw, sweep, formulas, around.misplaced)]
     levels = factor_levels(sweep, around.surroundings.records)
-    # A sweep that cannot be expanded still shows the faults of each single value of its factors.
+    # If a sweep cannot be expanded, check each single value of its factors.
     cells = grid(sweep, levels) if not wrong else _single_cells(levels)
     points, excluded, faults = _points(placed, sweep, formulas, cells, around)
     findings = list(dict.fromkeys([*_found(found, placed), *faults]))
@@ -306,7 +303,7 @@ def _found(findings: list[Finding], placed: Placed) -> list[Finding]:
 
 
 def _formulas(sweep: Sweep) -> tuple[dict[str, Formula], list[Finding]]:
-    """The formulas of a sweep that can be read, and the faults of the others."""
+    """Return the readable formulas of a sweep, and the faults of the others."""
     formulas, found = {}, []
     for name, text in sweep.derived.items():
         try:
@@ -323,9 +320,9 @@ def _single_cells(levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
 def _points(
     placed: Placed, sweep: Sweep, formulas: Mapping[str, Formula], cells: list[Cell], around: _Around
 ) -> tuple[list[Point], list[ExcludedPoint], list[Finding]]:
-    """The experiment at every cell; findings about a factor's value point to its place.
+    """Return the experiment at every cell; findings about a factor's value point to its place.
 
-    Before them it is checked with all references waiting: its own faults show whatever the sweep is.
+    It is first checked with all references waiting, so that its own faults show whatever the sweep is.
     """
     points: list[Point] = []
     excluded: list[ExcludedPoint] = []

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed models of a study manifest: every key it may have, with its type and its meaning.
+"""The models of a study manifest: every key, with its type and its meaning.
 
-Owns shape and ranges; a reference ``${factor}`` is replaced before a model of an experiment is built, so
-values here are always concrete. It must not compare experiments with each other or read files.
+Owns shape and ranges. References ``${factor}`` are replaced before a model of an experiment is built, so values here
+are always concrete. Must not compare experiments with each other or read files.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Discriminator, Field, Tag, create_model
+from pydantic import Field, create_model
 
 from longfat.links import DeliberateDrop
-from longfat.manifest import fields as f
-from longfat.manifest.algorithm import Algorithm
+from longfat.manifest import catalogued as c
 from longfat.manifest.axes import Sweep
 from longfat.manifest.changing import Changing
-from longfat.manifest.closed import Closed
 from longfat.manifest.graphs import Graph, HostRate, ParkingLot, Policer
 from longfat.manifest.impairments import Impaired
 from longfat.manifest.kernels import Kernel
@@ -27,7 +25,10 @@ from longfat.queues.fifo import Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.runspec import CapturePoint
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
 from longfat.traffic import SECTIONS
+from longfat.traffic.algorithm import Algorithm
 from longfat.traffic.flows import Flow
 from longfat.traffic.kind import Entry, TcpEntry
 from longfat.units import Duration, Ratio, Size
@@ -44,51 +45,51 @@ class Paper(Closed):
 
 
 class ProcessingTime(Closed):
-    """Time that a sender needs for each packet that it sends, drawn packet by packet; packets keep their order."""
+    """Random time that a sender needs for each packet; packets keep their order."""
 
     jitter: f.HostTime = Field(description="the longest time; times are uniform from 0 to it; 0 us: none")
 
 
 class HostKeys(Closed):
-    """Settings that one sender or receiver may have for itself."""
+    """Settings that may differ between senders and receivers."""
 
     txqueuelen: f.Count | None = Field(
         default=None, description="packets that a host's interface queues (default 1000)"
     )
     tx_ring: f.CountFromZero | None = Field(
         default=None,
-        description="packets that the network card's transmit ring holds besides, between that queue and the wire "
+        description="packets that the network card's transmit ring also holds, between that queue and the wire "
         "(default 0)",
     )
     interrupt_moderation: f.HostTime | None = Field(
         default=None,
-        description="how long after a packet has arrived the card interrupts its host, which takes all that have come "
-        "by then (default 0)",
+        description="time from the arrival of a packet until the card interrupts its host, which then takes all "
+        "packets that have arrived (default 0)",
     )
     packet_time: f.HostTime | None = Field(
         default=None,
-        description="how long a host is busy with each packet that arrives, one after the other (default 0)",
+        description="time that a host needs for each arriving packet, one after the other (default 0)",
     )
     processing_time: ProcessingTime | None = Field(
         default=None,
-        description="random time for each packet that a sender sends (default: where several hosts send and `phases` "
-        "are drawn, up to the time of a packet on the slowest link of the ways; else none)",
+        description="random time for each packet that a sender sends (default: if several hosts send and `phases` are"
+        " drawn, up to the time of a packet on the slowest link of their ways; else none)",
     )
     input_queue: f.Count | None = Field(
         default=None,
-        description="packets that may wait for a busy host; what comes beside them is dropped. Needs a `packet_time` "
+        description="packets that may wait for a busy host; further packets are dropped. Needs a `packet_time` "
         "(default 1000, as of `net.core.netdev_max_backlog`)",
     )
-    sysctls: dict[f.SysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
-    offloads: tuple[f.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
+    sysctls: dict[c.SysctlName, c.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
+    offloads: tuple[c.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
     recovery: Literal["sack", "newreno", "reno"] | None = Field(
         default=None,
-        description="how a sender recovers from losses (default: as sysctls and stack say): by selective "
+        description="how a sender recovers from losses (default: set by sysctls and stack): by selective "
         "acknowledgments (RFC 6675), by partial ones (RFC 6582), or by neither, as simulators can and no kernel does",
     )
     image: f.Text | None = Field(
         default=None,
-        description="container image that senders and receivers are made from, for backend containernet (default: the "
+        description="container image of senders and receivers, for backend containernet (default: the "
         "project's own userland)",
     )
 
@@ -96,7 +97,7 @@ class HostKeys(Closed):
 class OneHost(HostKeys):
     """Settings of one sender or receiver, laid key by key over those of all hosts."""
 
-    sysctls: dict[f.HostSysctlName, f.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
+    sysctls: dict[c.HostSysctlName, c.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
 
 
 class Hosts(HostKeys):
@@ -110,7 +111,7 @@ class Hosts(HostKeys):
     )
     per_host: dict[f.NodeName, OneHost] = Field(
         default={},
-        description="settings of single hosts by their names, such as `client2`: they replace those of all hosts key "
+        description="settings of single hosts by name, such as `client2`: they replace the settings of all hosts key "
         "by key, and an experiment's replace the study's",
     )
 
@@ -118,29 +119,52 @@ class Hosts(HostKeys):
 class Direct(Changing):
     """A cable between `client1` and `server`."""
 
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: direct, rate: 100 Mbit/s, rtt: 2 ms}",
+        "{kind: direct, rate: 20 Mbit/s, rtt: 40 ms, trace: cell.trace, reverse_trace: cell.trace}",
+    )
+
     kind: Literal["direct"] = Field(description="a cable between client1 and server")
     rate: f.LinkRate = Field(description="rate of the cable")
-    rtt: f.Delay = Field(default=Duration(100), description="round-trip time; no real cable has none (default 100 us)")
+    rtt: f.Delay = Field(
+        default=Duration(100), description="round-trip time (default 100 us, because no real cable has none)"
+    )
 
 
 class Delay(Impaired):
     """A sender and a receiver with a delay element between them."""
 
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, delay_placement: forward, loss: 0.1 %, jitter: 2 ms}",
+        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, reverse_loss: 1 %, reverse_jitter: 2 ms, jitter_order: kept}",
+        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, overtaking: 1 %, reverse_overtaking: 1 %}",
+    )
+
     kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
     rate: f.LinkRate = Field(description="rate of the host's port on each side: a frame is serialised once on its way")
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
-    delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
+    delay_placement: Placement = Field(
+        default="split", description="direction that is delayed; split: half in each direction"
+    )
 
 
 class Dumbbell(Impaired):
-    """Several senders that meet at a switch, whose port towards the delay element is the bottleneck."""
+    """Several senders connected to a switch, whose port towards the delay element is the bottleneck."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 2, bottleneck_queue: {limit: 30 ms}}",
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 2, receivers: 2, further_delays: [0 ms, 100 ms]}",
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, reverse_queue: {limit: 20}, reverse_rate: 1 Mbit/s}",
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, policer: {rate: 10 Mbit/s, burst: 30 kB}}",
+        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, trace: cell.trace}",
+    )
 
     kind: Literal["dumbbell"] = Field(description="senders, a switch as bottleneck, a delay element, receivers")
     rate: f.LinkRate = Field(description="rate of the bottleneck")
     host_rate: HostRate | None = Field(
         default=None,
-        description="rate of every host (default: that of `rate`); unlimited: packets leave it in no time, and none "
-        "waits there",
+        description="rate of every host (default: `rate`); unlimited: packets leave it in no time, and none waits "
+        "there",
     )
     rtt: f.Delay = Field(description="round-trip time that the delay element adds")
     senders: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(description="number of clients")
@@ -151,23 +175,26 @@ class Dumbbell(Impaired):
     )
     policer: Policer | None = Field(
         default=None,
-        description="token bucket before that queue, which drops what finds too few tokens (default: none)",
+        description="token bucket before that queue, which drops packets without enough tokens (default: none)",
     )
     reverse_queue: Pfifo | None = Field(
         default=None,
         description="queue of a second switch before the receivers, whose port towards the senders has the "
-        "bottleneck's rate (default: none, only hosts limit what goes back)",
+        "bottleneck's rate (default: none, only hosts limit the reverse path)",
     )
     reverse_rate: f.LinkRate | None = Field(
-        default=None, description="rate of that port (default: that of `rate`); it needs a `reverse_queue`"
+        default=None, description="rate of that port (default: `rate`); it needs a `reverse_queue`"
     )
-    delay_placement: Placement = Field(default="split", description="direction that is delayed; split is half each")
+    delay_placement: Placement = Field(
+        default="split", description="direction that is delayed; split: half in each direction"
+    )
     further_delays: tuple[f.Delay, ...] = Field(
-        default=(), description="what each receiver's round-trip time is longer than `rtt` (default: nothing)"
+        default=(),
+        description="by how much the round-trip time of each receiver is longer than `rtt` (default: not at all)",
     )
 
     def queues(self, mtu: Size) -> tuple[tuple[str, QueueKind, Place], ...]:
-        """The queues of the switches by their keys, and where each stands."""
+        """Return the queues of the switches by their keys, and the place of each."""
         found = [("bottleneck_queue", self.bottleneck_queue, Place(self.rate, self.rtt, mtu.value))]
         if self.reverse_queue:
             place = Place(self.reverse_rate or self.rate, self.rtt, mtu.value)
@@ -184,23 +211,14 @@ TOPOLOGIES: dict[str, type[Closed]] = {
 }
 
 
-def _topology_tag(given: Any) -> str | None:
-    kind = given.get("kind") if isinstance(given, dict) else None
-    return f"<{kind}>" if isinstance(kind, str) and kind in TOPOLOGIES else None
-
-
-Topology = Annotated[
-    Annotated[Direct, Tag("<direct>")]
-    | Annotated[Delay, Tag("<delay>")]
-    | Annotated[Dumbbell, Tag("<dumbbell>")]
-    | Annotated[ParkingLot, Tag("<parking_lot>")]
-    | Annotated[Graph, Tag("<graph>")],
-    Discriminator(_topology_tag, custom_error_type="topology", custom_error_message="unknown topology"),
-]
+if TYPE_CHECKING:
+    Topology = Direct | Delay | Dumbbell | ParkingLot | Graph
+else:
+    Topology = f.by_kind(TOPOLOGIES)
 
 
 def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the senders and of the receivers of a topology."""
+    """Return the names of the senders and of the receivers of a topology."""
     count = (senders, receivers) if kind == "dumbbell" else (1, 1)
     clients = tuple(f"client{number}" for number in range(1, count[0] + 1))
     servers = tuple(f"server{number}" for number in range(1, count[1] + 1))
@@ -208,15 +226,15 @@ def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> tuple[tuple[st
 
 
 class Probes(Closed):
-    """What is observed while a run lasts; null turns the sampling of queues off."""
+    """Observations of a run; null turns the sampling of queues off."""
 
     sockets: f.Interval = Field(
         default=Duration(100_000),
-        description="sampling of sockets, from which also what a flow used is read back (default 100 ms)",
+        description="sampling of sockets, from which the settings of a flow are also read back (default 100 ms)",
     )
     queues: f.Interval | None = Field(default=Duration(100_000), description="sampling of queues (default 100 ms)")
     capture: tuple[f.TrafficName, ...] = Field(
-        default=(), description="names of flows and of other traffic whose headers are captured"
+        default=(), description="names of flows and other traffic whose headers are captured"
     )
     capture_at: tuple[CapturePoint, ...] = Field(
         default=("sender",),
@@ -226,8 +244,8 @@ class Probes(Closed):
     )
     capture_loss: f.Percent = Field(
         default=0.0,
-        description="percent of a capture's packets that are taken out before it is read, as by a tcpdump that "
-        "cannot keep up (default 0)",
+        description="percent of a capture's packets that are removed before it is read, as if tcpdump could not keep "
+        "up (default 0)",
     )
     ping: f.Interval | None = Field(
         default=None, description="interval of pings from the first sender to the first receiver (default: none)"
@@ -235,13 +253,13 @@ class Probes(Closed):
 
 
 class Drop(Closed):
-    """One packet dropped on purpose at the delay element, towards the receiver."""
+    """One packet that is dropped deliberately at the delay element, towards the receiver."""
 
     at: f.Delay = Field(description="packets are counted from this time on")
     packet: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
         default=DeliberateDrop.packet,
-        description="number of the packet that is dropped, from 1, whatever traffic it belongs to: before a connection "
-        "begins, 1 is its SYN (default 100)",
+        description="number of the packet that is dropped, from 1, of any traffic: before a connection begins, 1 is "
+        "its SYN (default 100)",
     )
 
 
@@ -249,7 +267,7 @@ Model = TypeVar("Model", bound=Closed)
 
 
 def _with_traffic(model: type[Model]) -> type[Model]:
-    """The model with a key for each kind of traffic that it does not have yet."""
+    """Add a key to the model for each kind of traffic that it lacks."""
     keys: dict[str, Any] = {
         name: (tuple[kind.model, ...], Field(default=(), description=kind.meaning))  # type: ignore[name-defined]
         for name, kind in SECTIONS.items()
@@ -260,17 +278,17 @@ def _with_traffic(model: type[Model]) -> type[Model]:
 
 @_with_traffic
 class Experiment(Closed):
-    """One experiment of the study at one point of its sweep, every reference replaced."""
+    """One experiment of the study at one point of its sweep, without references."""
 
     id: f.ExperimentId = Field(description="name, unique in the study")
     like: f.ExperimentId | None = Field(
         default=None,
-        description="an earlier experiment of which it takes every key that it does not give; `topology`, `hosts` and "
-        "`probes` are laid over that one's key by key",
+        description="an earlier experiment from which it takes every key that it does not give; `topology`, `hosts` "
+        "and `probes` are laid over the earlier ones key by key",
     )
     path: f.Name | None = Field(default=None, description="the network, by its name in `paths`")
     topology: Topology = Field(
-        description="a network of its own, or the keys in which it differs from `path`; one of the two is required"
+        description="its own network, or the keys in which it differs from `path`; one of the two is required"
     )
     hosts: Hosts = Field(default=Hosts(), description="settings that differ from the study's")
     flows: tuple[Flow, ...] = Field(default=(), description="the bulk traffic")
@@ -278,31 +296,32 @@ class Experiment(Closed):
         default=None,
         description="length of its runs (default: until the last traffic ends); required for pings without traffic",
     )
-    sweep: Sweep = Field(default=Sweep(), description="what is varied")
+    sweep: Sweep = Field(default=Sweep(), description="factors that are varied")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     pairs_with: f.ExperimentId | None = Field(
-        default=None, description="experiment whose random draws it takes, repetition by repetition (default: its own)"
+        default=None,
+        description="experiment whose random draws it shares, repetition by repetition (default: its own draws)",
     )
-    probes: Probes = Field(default=Probes(), description="what is observed")
+    probes: Probes = Field(default=Probes(), description="observations")
     drops: tuple[Drop, ...] = Field(default=(), description="packets dropped on purpose")
-    kernel: f.KernelName | None = Field(default=None, description="kernel of its runs (default: the study's)")
+    kernel: c.KernelName | None = Field(default=None, description="kernel of its runs (default: the study's)")
     memory: f.Memory | None = Field(
         default=None,
         description="memory of the virtual machine, half of it for TCP; windows of many MB need more (default 1 GiB)",
     )
     clock_tolerance: f.ClockTolerance = Field(
         default=Ratio(50),
-        description="how far the rate of each interface may be off, drawn for each repetition; 0 ppm: exact clocks "
+        description="largest error of the rate of each interface, drawn for each repetition; 0 ppm: exact clocks "
         "(default 50 ppm; IEEE 802.3 allows 100)",
     )
     phases: Literal["drawn", "fixed"] = Field(
         default="drawn",
-        description="drawn (default): each repetition adds to each host a distance, less than the time of a packet on "
-        "the slowest link of its ways, and senders have a `processing_time`; fixed: neither",
+        description="drawn (default): each repetition delays each host by less than the time of a packet on the "
+        "slowest link of its ways, and senders have a `processing_time`; fixed: neither",
     )
 
     def entries(self, kind: str) -> tuple[tuple[int, Entry], ...]:
-        """Each single traffic of a kind with the place of its entry; one with a count stands for several."""
+        """Return each single traffic of a kind with the index of its entry; an entry with a count has several."""
         return tuple((index, one) for index, entry in enumerate(getattr(self, kind)) for one in entry.each(self.sides))
 
     @property
@@ -316,7 +335,7 @@ class Experiment(Closed):
 
     @property
     def every_flow(self) -> tuple[Flow, ...]:
-        """Each single flow; an entry with a count stands for several."""
+        """Each single flow; an entry with a count has several."""
         return tuple(one for entry in self.flows for one in entry.each(self.sides))
 
     @property
@@ -326,18 +345,18 @@ class Experiment(Closed):
 
     @property
     def traffic(self) -> tuple[TcpEntry, ...]:
-        """That of it which a congestion control governs."""
+        """Each single traffic that has a congestion control."""
         return tuple(one for one in self.sent if isinstance(one, TcpEntry))
 
 
 def _flow_defaults() -> type[Closed]:
-    """The model of the keys of a flow except its name, all of them optional."""
+    """Return a model of the keys of a flow without its name, all of them optional."""
     keys: dict[str, Any] = {
         name: (Annotated[field.annotation, Field(), *field.metadata] | None, Field(default=None, alias=field.alias))
         for name, field in Flow.model_fields.items()
         if name != "name"
     }
-    meaning = "Keys that every flow of every experiment has unless it gives its own."
+    meaning = "Keys of every flow of every experiment, unless the flow gives its own."
     return create_model("FlowDefaults", __base__=Closed, __module__=__name__, __doc__=meaning, **keys)
 
 
@@ -348,16 +367,16 @@ else:
 
 
 class Defaults(Closed):
-    """Keys that every experiment has unless it gives its own; no references."""
+    """Keys of every experiment, unless the experiment gives its own; without references."""
 
     flow: FlowDefaults = Field(default=FlowDefaults(), description="any keys of every flow, except `name`")
     path: f.Name | None = Field(default=None, description="network of every experiment, by its name in `paths`")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
-    probes: Probes = Field(default=Probes(), description="what is observed; those of an experiment are laid over it")
-    kernel: f.KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
+    probes: Probes = Field(default=Probes(), description="observations; the probes of an experiment are laid over them")
+    kernel: c.KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
     memory: f.Memory | None = Field(default=None, description="memory of the virtual machine (default 1 GiB)")
     clock_tolerance: f.ClockTolerance = Field(
-        default=Ratio(50), description="how far the rate of each interface may be off (default 50 ppm)"
+        default=Ratio(50), description="largest error of the rate of each interface (default 50 ppm)"
     )
     phases: Literal["drawn", "fixed"] = Field(
         default="drawn", description="whether each repetition draws distances of hosts (default drawn)"
@@ -365,14 +384,14 @@ class Defaults(Closed):
 
 
 class Header(Closed):
-    """What a study says beside its experiments."""
+    """A study without its experiments."""
 
     format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
     title: f.Text = Field(description="one line")
     paper: Paper | None = Field(default=None, description="the publication")
-    stack: f.StackName = Field(default="modern", description="stack profile (default modern)")
-    kernel: f.KernelName | None = Field(
+    stack: c.StackName = Field(default="modern", description="stack profile (default modern)")
+    kernel: c.KernelName | None = Field(
         default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default: the stack's)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
@@ -381,7 +400,7 @@ class Header(Closed):
         description="backends whose runs are compared: the factor `backend` of every experiment",
     )
     kernels: dict[f.Name, Kernel] = Field(
-        default={}, description="kernels with patches of the study's own, by the names that `kernel` gives them"
+        default={}, description="kernels with patches of the study, by the names that `kernel` uses"
     )
     algorithms: dict[f.Name, Algorithm] = Field(default={}, description="the paper's names of algorithms")
     hosts: Hosts = Field(default=Hosts(), description="settings of all senders and receivers")
@@ -393,10 +412,10 @@ class Header(Closed):
     )
     unknowns: dict[f.FactorName, Unknown] = Field(
         default={},
-        description="what the paper does not state: `${name}` stands for what is assumed, anywhere in the file",
+        description="settings that the paper does not state: `${name}` is the assumed value, anywhere in the file",
     )
     defaults: Defaults = Field(
-        default=Defaults(), description="keys of all experiments, over which those of an experiment are laid"
+        default=Defaults(), description="keys of all experiments, over which the keys of an experiment are laid"
     )
     profiles: Profiles = Field(default=Profiles(), description="thinned versions")
 

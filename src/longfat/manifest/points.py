@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An experiment at one cell of its sweep, as plain data: derived values, the path, and all references replaced.
 
-Owns the meaning of ``${...}`` and ``path``, and the place in the file where their values can be fixed. It must
-not judge whether a value fits the place where it is used: the models do.
+Owns the meaning of ``${...}`` and ``path``, and the place in the file where their values can be fixed. Must not
+judge whether a value fits the place where it is used: the models do.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 
 from longfat.errors import StudyError
 from longfat.manifest.axes import Sweep
-from longfat.manifest.fields import REFERENCE
 from longfat.manifest.formulas import Amount, Formula, FormulaError, amount_of
-from longfat.manifest.inherit import Placed, laid_over
-from longfat.manifest.names import Finding, Path, key_text, nearest, shown, unknown
+from longfat.manifest.inherit import Placed, overlay
 from longfat.manifest.sweep import Cell, Level, Records
+from longfat.schema.fields import REFERENCE
+from longfat.schema.names import Finding, Path, key_text, nearest, shown, unknown
 from longfat.traffic import SECTIONS
 
 SWEPT_SECTIONS = ("path", "topology", "hosts", *SECTIONS, "probes", "drops", "kernel", "clock_tolerance", "phases")
-PACKET = "packet"  # what formulas call the largest packet: the MTU of the experiment's links
+PACKET = "packet"  # the MTU of the experiment's links, in formulas
 
 
 @dataclass
 class Concrete:
-    """The data at a cell, the references that could not be replaced, and the places of replaced parts in the file.
+    """The data at a cell, the references without a value, and the places of replaced parts in the file.
 
     A replaced part without a place waits for a value that is reported elsewhere.
     """
@@ -37,7 +37,7 @@ class Concrete:
     places: Mapping[Path, Path] = field(default_factory=dict)
 
     def placed(self, finding: Finding) -> Finding | None:
-        """The finding at the place where the user can fix it; None when it is reported elsewhere."""
+        """Return the finding at the place where the user can fix it; None if it is reported elsewhere."""
         for length in range(len(finding.path), 0, -1):
             head = finding.path[:length]
             if head in self.replaced:
@@ -50,11 +50,11 @@ class Concrete:
 
 
 class _Wait(Exception):
-    """A name has no value at this cell; that it has none is reported elsewhere, or no fault."""
+    """A name has no value at this cell; if that is a fault, it is reported elsewhere."""
 
 
 class _Fault(Exception):
-    """A name has no such value; ``finding`` states where and why."""
+    """A name has no such value; ``finding`` has place and reason."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -62,7 +62,7 @@ class _Fault(Exception):
 
 
 class Surroundings:
-    """Names that an experiment's references may use in addition to its factors: the study's paths, and its MTU."""
+    """The study's paths, records and MTU, which references may use in addition to factors."""
 
     def __init__(self, paths: Records, records: Records, mtu: str) -> None:
         self.paths, self.records, self.mtu = paths, records, mtu
@@ -71,7 +71,7 @@ class Surroundings:
 def concrete(
     placed: Placed, sweep: Sweep, formulas: Mapping[str, Formula], cell: Cell, around: Surroundings
 ) -> Concrete:
-    """The experiment at a cell; in an empty cell of a sweep that has factors all references wait."""
+    """Return the experiment at a cell. In an empty cell of a sweep with factors, all references wait."""
     scope = dict(cell)
     result = Concrete({key: value for key, value in placed.data.items() if key != "sweep"}, [], {}, dict(placed.places))
     _take_path(result, placed, scope, around)
@@ -96,7 +96,7 @@ def concrete(
 
 
 def _take_path(result: Concrete, placed: Placed, scope: dict[str, Level], around: Surroundings) -> None:
-    """Lay the experiment's topology over the path that it names, and let formulas know that path."""
+    """Lay the experiment's topology over the path that it names, and add that path to the names of formulas."""
     given = result.data.get("path")
     if given is None:
         return
@@ -121,7 +121,7 @@ def _take_path(result: Concrete, placed: Placed, scope: dict[str, Level], around
     scope.setdefault("path", Level(str(name), str(name), ("path",), fields, fields_path))
     own = {"topology": result.data["topology"]} if "topology" in result.data else {}
     over = Placed(own, {(): placed.place(()), **placed.part(("topology",))})
-    merged = laid_over(Placed({"topology": dict(fields)}, {("topology",): fields_path}), over)
+    merged = overlay(Placed({"topology": dict(fields)}, {("topology",): fields_path}), over)
     result.data["topology"] = merged.data["topology"]
     result.places = {**result.places, **merged.part(("topology",))}
 
@@ -133,7 +133,7 @@ class _Names:
         self._placed, self._scope, self._records, self._mtu = placed, scope, around.records, around.mtu
 
     def find(self, text: str) -> tuple[Any, Path]:
-        """The value of ``name`` or ``name.field`` with its place. Raises _Wait or _Fault."""
+        """Return the value of ``name`` or ``name.field`` with its place. Raises _Wait or _Fault."""
         root, *keys = text.split(".")
         if root not in self._scope:
             raise _Wait
@@ -143,7 +143,7 @@ class _Names:
             return level.given, place
         value: Any = level.fields
         if value is None:
-            message = f"{shown(level.given)} is not the name of a path or stack; there are: {', '.join(self._records)}"
+            message = f"{shown(level.given)} is not the name of a path or stack; allowed: {', '.join(self._records)}"
             raise _Fault(Finding(place, message, nearest(level.given, self._records)))
         place = level.fields_path or place
         for index, key in enumerate(keys):
@@ -156,7 +156,7 @@ class _Names:
         return value, place
 
     def amount(self, text: str, to_come: set[str], data: Mapping[str, Any]) -> Amount:
-        """The amount of a name in a formula of the experiment ``data``; those ``to_come`` have none yet.
+        """Return the amount of a name in a formula of the experiment ``data``; names ``to_come`` have none yet.
 
         Raises StudyError, or _Wait.
         """
@@ -179,19 +179,19 @@ class _Names:
         return amount
 
     def _packet(self, data: Mapping[str, Any]) -> Any:
-        """The MTU that the experiment gives its hosts, or the study's. Raises _Wait."""
+        """Return the MTU of the experiment, or else of the study. Raises _Wait."""
         hosts = data.get("hosts")
         given = hosts.get("mtu") if isinstance(hosts, dict) else None
         if isinstance(given, str) and (match := REFERENCE.fullmatch(given)):
             try:
                 return self.find(match.group(1))[0]
             except _Fault:
-                raise _Wait from None  # reported where the MTU itself is replaced
+                raise _Wait from None  # reported where the MTU is replaced
         return self._mtu if given is None else given
 
 
 def _replaced(raw: Any, path: Path, names: _Names, result: Concrete) -> Any:
-    """A copy of plain data in which every reference has its value as given."""
+    """Return a copy of plain data in which each reference is replaced by its value as given."""
     if isinstance(raw, dict):
         return {key: _replaced(value, (*path, key), names, result) for key, value in raw.items()}
     if isinstance(raw, list):
@@ -214,7 +214,7 @@ def _replaced(raw: Any, path: Path, names: _Names, result: Concrete) -> Any:
 
 
 def references(raw: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every text in plain data that holds ``${...}``, with its path."""
+    """Yield every text in plain data that contains ``${...}``, with its path."""
     if isinstance(raw, dict):
         for key, value in raw.items():
             yield from references(value, (*path, key))
@@ -228,7 +228,7 @@ def references(raw: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
 def reference_findings(
     raw: Mapping[str, Any], sweep: Sweep, formulas: Mapping[str, Formula], misplaced: Collection[str] = ()
 ) -> list[Finding]:
-    """References that name nothing or are part of a longer text, and factors and formulas that nothing refers to.
+    """Return findings of unknown references, references within a longer text, and unused factors and formulas.
 
     A name in ``misplaced`` counts as used: its reference is reported where it is.
     A zipped factor next to others that are used may only be the name of its row.
@@ -242,7 +242,7 @@ def reference_findings(
             match = REFERENCE.fullmatch(text)
             if not match:
                 hint = "make the whole value a factor"
-                message = f"{text!r} is not a reference; ${{factor}} stands for a whole value"
+                message = f"{text!r} is not a reference; ${{factor}} replaces a whole value"
                 found.append(Finding(path, message, hint))
                 continue
             root = match.group(1).split(".")[0]
@@ -262,6 +262,6 @@ def reference_findings(
         for name in names:
             if name not in used and not (group[0] == "zip" and used & set(names)):
                 what = "derived value" if group == ("derived",) else "factor"
-                message = f"{what} {name!r} is never used; write ${{{name}}} in place of its value"
+                message = f"{what} {name!r} is never used; write ${{{name}}} instead of its value"
                 found.append(Finding(("sweep", *group, name), message))
     return found

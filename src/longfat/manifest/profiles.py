@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles: how they thin an experiment, and the checks of their names. A profile never adds anything."""
+"""Thinning of experiments by profiles, and checks of the names in profiles. A profile never adds anything."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from longfat.manifest.lint import drop_findings
 from longfat.manifest.models import Experiment
-from longfat.manifest.names import Finding, nearest, unknown
 from longfat.manifest.study import Point, SweptExperiment
 from longfat.manifest.sweep import base_value, same
 from longfat.manifest.thinning import Profile, Profiles, Thinning
 from longfat.runspec import Scalar
+from longfat.schema.names import Finding, nearest, unknown
 from longfat.traffic import SECTIONS
 from longfat.traffic.kind import Entry
 from longfat.units import Duration, Ratio
@@ -28,7 +28,7 @@ Factors = Mapping[str, Sequence[Scalar]]
 
 
 def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
-    """The rest of an experiment under a profile; None, the paper's own, leaves all of it."""
+    """Thin an experiment by a profile; None, the paper's profile, changes nothing."""
     if profile is None:
         return swept
     if profile.leaves_out(swept.id):
@@ -51,7 +51,7 @@ def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
 
 
 def _rule(swept: SweptExperiment, profile: Profile) -> Thinning:
-    """The entries that are for an experiment, laid over each other."""
+    """Lay the entries for an experiment over each other."""
     said: dict[str, Any] = {}
     keep: dict[str, tuple[Scalar, ...]] = {}
     for entry in profile.entries(swept.id):
@@ -88,10 +88,10 @@ def _times(traffic: Entry, rule: Thinning) -> dict[str, Duration]:
 def profile_findings(
     profile: Profile, factors: Mapping[str, Factors | None], experiments: Sequence[SweptExperiment]
 ) -> list[Finding]:
-    """Names that do not exist, and thinning that leaves an experiment without a point or without its drop.
+    """Return findings of unknown names, and of thinning that removes all points or a deliberate drop.
 
     ``factors`` has all experiments of the study by id, with None for a sweep that cannot be read;
-    ``experiments`` has those without a fault.
+    ``experiments`` has the experiments without a fault.
     """
     found: list[Finding] = []
     if None not in factors.values():
@@ -105,14 +105,14 @@ def profile_findings(
         if not its:
             found.append(Finding(place, *unknown("experiment", name, factors)))
         elif all(profile.leaves_out(experiment) for experiment in its):
-            found.append(Finding(place, f"experiment {name!r} is left out; it cannot also be thinned"))
+            found.append(Finding(place, f"experiment {name!r} is left out, so it cannot be thinned"))
         elif None not in its.values():
             found += [fault.below(*place) for fault in _keep_findings(own, _together(its))]
     return found or [fault for swept in experiments for fault in _outcome_findings(profile, swept)]
 
 
 def _together(factors: Mapping[str, Factors | None]) -> Factors:
-    """All values that a factor has in some experiment: a general entry need not fit every one."""
+    """Merge the values of each factor over experiments: a general entry need not fit all of them."""
     result: dict[str, list[Scalar]] = {}
     for its in factors.values():
         for name, values in (its or {}).items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema of a manifest, for editors. It must not be stricter than the loader.
+"""The JSON Schema of a manifest, for editors. Must not be stricter than the loader.
 
 The loader checks the rest: names from elsewhere in the file, bounds and rounding of quantities, and everything that
 depends on more than one key.
@@ -11,15 +11,11 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import core_schema
-
 from longfat.catalog.ccas import CCAS, Cca, Parameter
 from longfat.manifest.models import Document
 from longfat.queues import KINDS as QUEUES
+from longfat.schema.json_schema import JsonSchema
 from longfat.traffic import SECTIONS
-from longfat.units import Quantity
 
 _REFERENCE = {
     "type": "string",
@@ -36,31 +32,10 @@ _TOPOLOGIES = ("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph")
 _QUEUES = tuple(kind.__name__ for kind in QUEUES.values())
 
 
-class ManifestSchema(GenerateJsonSchema):
-    """pydantic's generator, with defaults worded as in a manifest, and free keys that keep their values' schema."""
-
-    def encode_default(self, dft: Any) -> Any:
-        """Quantities as text, models by the keys that were set."""
-        if isinstance(dft, Quantity):
-            return str(dft)
-        if isinstance(dft, BaseModel):
-            return dft.model_dump(exclude_unset=True)
-        return super().encode_default(dft)
-
-    def dict_schema(self, schema: core_schema.DictSchema) -> dict[str, Any]:
-        """A mapping of free keys: ``additionalProperties`` for the values, ``propertyNames`` for the keys."""
-        keys = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
-        values = self.generate_inner(schema["values_schema"]) if "values_schema" in schema else {}
-        names = {key: keys[key] for key in ("pattern", "enum") if key in keys}
-        result: dict[str, Any] = {"type": "object", "additionalProperties": values or True}
-        result |= {"propertyNames": names} if names else {}
-        return result | ({"minProperties": schema["min_length"]} if schema.get("min_length") else {})
-
-
 def json_schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of ``study.yaml``; in an experiment each value may also be a reference."""
-    schema: dict[str, Any] = Document.model_json_schema(schema_generator=ManifestSchema)
-    schema["$schema"] = ManifestSchema.schema_dialect
+    """Return the JSON Schema (2020-12) of ``study.yaml``; in an experiment each value may also be a reference."""
+    schema: dict[str, Any] = Document.model_json_schema(schema_generator=JsonSchema)
+    schema["$schema"] = JsonSchema.schema_dialect
     parts = schema["$defs"]
     parts["Algorithm"]["allOf"] = [_parameters(cca) for cca in CCAS.values()]
     parts["Algorithm"]["additionalProperties"] = True
@@ -82,21 +57,21 @@ def json_schema() -> dict[str, Any]:
 
 
 def _swept(value: dict[str, Any]) -> dict[str, Any]:
-    """The same property, or a reference, in it or in place of it; description and default stay outermost."""
+    """Allow references in a property and instead of it; description and default stay outermost."""
     value = deepcopy(value)
     outer: dict[str, Any] = {key: value.pop(key) for key in ("description", "default", "title") if key in value}
     for node in [value, *value.get("anyOf", ()), *value.get("oneOf", ())]:
         for inner in ("items", "additionalProperties"):
             if isinstance(node.get(inner), dict):
                 node[inner] = {"anyOf": [node[inner], {"$ref": "#/$defs/Reference"}]}
-        if "oneOf" in node:  # a reference in place of a `kind` would match several
+        if "oneOf" in node:  # a reference instead of a `kind` would match several
             node["anyOf"] = [*node.pop("oneOf"), *node.get("anyOf", ())]
             node.pop("discriminator", None)
     return {"anyOf": [value, {"$ref": "#/$defs/Reference"}], **outer}
 
 
 def _overlay(parts: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """An object with any of the keys of several others, except ``kind``: a mapping laid over one of them."""
+    """Return a schema with the keys of several others except ``kind``, for a mapping laid over one of them."""
     keys: dict[str, list[Any]] = {}
     for name in names:
         for key, value in parts[name]["properties"].items():
@@ -119,7 +94,7 @@ def _open_experiment(experiment: dict[str, Any]) -> None:
 
 
 def _parameters(cca: Cca) -> dict[str, Any]:
-    """The parameters that an algorithm of one congestion control may have."""
+    """Return the schema of the parameters of one congestion control."""
     properties = {name: _swept(_parameter(parameter)) for name, parameter in cca.allowed.items()}
     allowed = {"properties": {"cca": {}, **properties}, "additionalProperties": False}
     return {"if": {"properties": {"cca": {"const": cca.name}}, "required": ["cca"]}, "then": allowed}
@@ -133,5 +108,5 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _mappings(node: dict[str, Any]) -> list[dict[str, Any]]:
-    """The mappings of factors among the alternatives of ``zip``."""
+    """Return the mappings of factors among the alternatives of ``zip``."""
     return [option.get("items", option) for option in [*node.get("anyOf", ()), *node.get("oneOf", ())]]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loaded study: the header and every experiment with the points of its sweep, all checked.
 
-Owns the shape that planning reads. Values are typed and concrete; nothing of YAML is left.
+Owns the data that planning reads. Values are typed and concrete.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 
 from longfat.catalog.kernels import OwnKernel
 from longfat.catalog.stacks import kernel_of_stack
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment, Header, HostKeys, Hosts, ProcessingTime
-from longfat.manifest.names import Path
 from longfat.runspec import Card, Scalar
+from longfat.schema.names import Path
+from longfat.traffic.algorithm import Algorithm
 from longfat.units import Duration, Size
 
 BACKEND = "backend"
 """The factor of a study that is compared over backends."""
 
-# A kernel's sysctls for a way of recovery; without selective acknowledgments it follows RFC 6582.
+# The kernel's sysctls for each recovery; without selective acknowledgments it follows RFC 6582.
 _RECOVERY = {
     "sack": {"net.ipv4.tcp_sack": "1"},
     "newreno": {"net.ipv4.tcp_sack": "0"},
@@ -30,7 +30,7 @@ _RECOVERY = {
 
 @dataclass(frozen=True)
 class Point:
-    """One scenario: factor values in base units and as the manifest words them, and the experiment there.
+    """One scenario: factor values in base units and as the manifest has them, and the experiment there.
 
     ``places`` has the places of the experiment's parts in the file.
     """
@@ -65,11 +65,11 @@ class SweptExperiment:
 
     @property
     def flows(self) -> tuple[str, ...]:
-        """The names of the flows that it has at some point, in the manifest's order."""
+        """The names of the flows at any point, in the manifest's order."""
         return self.names("flows")
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """The names of the traffic of a kind that it has at some point, in the manifest's order."""
+        """Return the names of the traffic of a kind at any point, in the manifest's order."""
         return tuple(dict.fromkeys(one.name for point in self.points for _, one in point.experiment.entries(kind)))
 
 
@@ -82,7 +82,7 @@ class Study:
     experiments: tuple[SweptExperiment, ...]
 
     def over_backends(self) -> Study:
-        """The study with the factor `backend` in every experiment, if it names backends to be compared."""
+        """Return the study with the factor `backend` in every experiment, if it compares backends."""
         names = self.header.backends
         if not names:
             return self
@@ -94,13 +94,13 @@ class Study:
         return self.header.study
 
     def algorithm(self, used: str | Algorithm) -> Algorithm:
-        """The algorithm that a flow names or spells out."""
+        """Return the algorithm that a flow names or defines."""
         return used if isinstance(used, Algorithm) else self.header.algorithms[used]
 
     def kernel_of(self, experiment: Experiment, stack: str | None = None) -> OwnKernel | None:
-        """Return the kernel of an experiment's runs; None where they name none and bring nothing of their own.
+        """Return the kernel of an experiment's runs; None if they name no kernel and add no file to one.
 
-        Runs that name none have the kernel of the ``stack``, by default of the study's stack.
+        Runs that name no kernel have the kernel of the ``stack``, by default the study's stack.
         """
         name = experiment.kernel or self.header.kernel
         used = {self.algorithm(one.algorithm).file for one in experiment.traffic}
@@ -112,7 +112,7 @@ class Study:
         return replace(named.own if named else OwnKernel(base), sources=sources)
 
     def own_kernels(self, stack: str | None = None) -> dict[str, OwnKernel]:
-        """Return the kernels that the study adds something to under a stack, by their names of runs."""
+        """Return the kernels to which the study adds files under a stack, by name."""
         points = (point for experiment in self.experiments for point in experiment.points)
         kernels = (self.kernel_of(point.experiment, stack) for point in points)
         return {kernel.name: kernel for kernel in kernels if kernel and kernel.pieces}
@@ -129,7 +129,7 @@ def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> Swept
 
 @dataclass(frozen=True)
 class HostSettings:
-    """The settings of senders and receivers after study and experiment are put together."""
+    """The settings of senders and receivers from study and experiment together."""
 
     mtu: Size
     txqueuelen: int
@@ -151,24 +151,25 @@ class HostSettings:
 
     @property
     def card(self) -> Card | None:
-        """What happens to packets that arrive; None where nothing does."""
+        """The card that arriving packets pass; None if it has no effect."""
         moderation, packet = (time.value if time else 0 for time in (self.interrupt_moderation, self.packet_time))
         found = Card(moderation, packet, self.input_queue)
         return found if found.words else None
 
     def requested_window(self, window: Size) -> int:
-        """Bytes to ask of the socket: half of an effective window, because Linux doubles it (socket(7))."""
+        """Return the bytes to request of the socket: half of an effective window, because Linux doubles it "
+        "(socket(7))."""
         return window.value // 2 if self.window_meaning == "effective" else window.value
 
     def window_of(self, buffer_bytes: int) -> Size:
-        """Return the window that makes a socket buffer of so many bytes."""
+        """Return the window that results in a socket buffer of ``buffer_bytes``."""
         return Size(buffer_bytes if self.window_meaning == "effective" else buffer_bytes // 2)
 
 
 def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> HostSettings:
     """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults.
 
-    The settings of one ``host`` include its own, which replace those of all hosts; without a name, those of all.
+    With ``host``, the settings of this single host replace the settings of all hosts.
     """
     everywhere = (experiment, study)
     own = (level.per_host[host] for level in everywhere if host in level.per_host)
@@ -176,7 +177,7 @@ def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> H
     recovery = next((layer.recovery for layer in layers if layer.recovery), None)
     return HostSettings(
         mtu=next((layer.mtu for layer in everywhere if layer.mtu), Size(1500)),
-        # 1000 is the queue length Linux gives an Ethernet interface (DEFAULT_TX_QUEUE_LEN).
+        # Linux gives an Ethernet interface a queue of 1000 packets (DEFAULT_TX_QUEUE_LEN).
         txqueuelen=next((layer.txqueuelen for layer in layers if layer.txqueuelen), 1000),
         interrupt_moderation=next(
             (layer.interrupt_moderation for layer in layers if layer.interrupt_moderation is not None), None

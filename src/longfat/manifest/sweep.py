@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The points of a sweep, and the checks that need only the sweep itself.
 
-Owns expansion of product, zips and exclusion. It must not judge whether a value fits the place where it is used: the
+Owns the expansion of product, zips and exclusions. Must not judge whether a value fits the place where it is used: the
 models do.
 """
 
@@ -15,19 +15,18 @@ from typing import Any
 
 from longfat.errors import StudyError
 from longfat.manifest.axes import Exclusion, Record, Sweep
-from longfat.manifest.names import Finding, Path, nearest, unknown
 from longfat.runspec import Scalar
+from longfat.schema.names import Finding, Path, nearest, unknown
 from longfat.units import read_quantity
 
-MAX_POINTS = 20_000  # a sweep of more is a slip: it would run for days
+MAX_POINTS = 20_000  # more is a mistake: it would run for days
 
 
 @dataclass(frozen=True)
 class Level:
     """One value of a factor: in base units, as given, its place, and the fields of the record that it names.
 
-    ``path`` and ``fields_path`` are places: of the value in the experiment's sweep, and of the record in the document
-    where the record is not in the sweep itself.
+    ``path`` is the place of the value in the sweep, ``fields_path`` the place of a record outside the sweep.
     """
 
     value: Scalar
@@ -43,23 +42,23 @@ Records = Mapping[str, tuple[Path, Mapping[str, Any]]]
 
 
 def base_value(given: Scalar) -> Scalar:
-    """A factor's value as the lock has it: quantities in base units, all else as given."""
+    """Return a factor's value as the lock has it: quantities in base units, others as given."""
     if not isinstance(given, str):
         return given
     try:
         quantity = read_quantity(given)
     except StudyError:
-        return given  # the place where the factor is used reports it, with the allowed values there
+        return given  # reported where the factor is used, with the values allowed there
     return quantity.value if quantity else given
 
 
 def same(one: Scalar, other: Scalar) -> bool:
-    """Whether two factor values are one: Python's ``True == 1`` does not count."""
+    """Return whether two factor values are equal; unlike in Python, true is not 1."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
 def factor_levels(sweep: Sweep, records: Records | None = None) -> dict[str, tuple[Level, ...]]:
-    """The values of every factor, in the manifest's order, with the records that they name."""
+    """Return the values of every factor in the manifest's order, with the records that they name."""
     return {
         name: tuple(_level(given, ("sweep", *group, name, index), records or {}) for index, given in enumerate(values))
         for group, factors in sweep.groups
@@ -75,7 +74,7 @@ def _level(given: Scalar | Record, path: Path, records: Records) -> Level:
 
 
 def grid(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
-    """All points before exclusion; one empty point when nothing is varied."""
+    """Return all points before exclusion; one empty point if nothing is varied."""
     axes: list[list[Cell]] = [[{name: level} for level in levels[name]] for name in sweep.product]
     for _, names in sweep.zips:
         rows = zip(*(levels[name] for name in names), strict=True)
@@ -87,7 +86,7 @@ def grid(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
 
 
 def exclusion_of(cell: Cell, sweep: Sweep) -> Exclusion | None:
-    """The first exclusion that a point meets, or None."""
+    """Return the first exclusion that applies to a point, or None."""
     return next((exclusion for exclusion in sweep.exclude if _meets(cell, exclusion.when)), None)
 
 
@@ -96,7 +95,7 @@ def _meets(cell: Cell, when: Mapping[str, Scalar]) -> bool:
 
 
 def sweep_findings(sweep: Sweep) -> list[Finding]:
-    """The faults of a sweep in itself; without any, ``grid`` can expand it."""
+    """Return the faults of a sweep; without any, ``grid`` can expand it."""
     found = [*_double_factors(sweep), *_shape_findings(sweep)]
     levels = factor_levels(sweep)
     found += [*_repeated_values(sweep, levels), *_unknown_values(sweep, levels)]
@@ -104,7 +103,7 @@ def sweep_findings(sweep: Sweep) -> list[Finding]:
 
 
 def _double_factors(sweep: Sweep) -> Iterator[Finding]:
-    """Names that occur in two places of a sweep."""
+    """Yield names that occur in two places of a sweep."""
     taken = dict.fromkeys(sweep.product, "product")
     for group, factors in sweep.zips:
         for name in factors:
@@ -118,7 +117,7 @@ def _double_factors(sweep: Sweep) -> Iterator[Finding]:
 
 
 def _shape_findings(sweep: Sweep) -> Iterator[Finding]:
-    """Lists without a value, zips of unequal length, and more points than anybody means."""
+    """Yield empty lists, zips of unequal length, and too many points."""
     points = math.prod(len(values) for values in sweep.product.values())
     for group, factors in sweep.groups:
         for name, values in factors.items():
@@ -136,7 +135,7 @@ def _shape_findings(sweep: Sweep) -> Iterator[Finding]:
 
 
 def _repeated_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
-    """Values of a product factor that are given twice."""
+    """Return findings of values of a product that are given twice."""
     return [
         Finding(level.path, f"{level.given!r} is given twice; each value is allowed once")
         for name in sweep.product
@@ -146,7 +145,7 @@ def _repeated_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> l
 
 
 def _repeated_rows(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> Iterator[Finding]:
-    """Rows of a zip that are given twice."""
+    """Yield rows of a zip that are given twice."""
     for _, names in sweep.zips:
         rows = list(zip(*(levels[name] for name in names), strict=True))
         for index, row in enumerate(rows):
@@ -155,7 +154,7 @@ def _repeated_rows(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> Ite
 
 
 def _unknown_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
-    """Factors and values of exclusions that the sweep does not have."""
+    """Return findings of unknown factors and values in exclusions."""
     return [
         fault.below("sweep", "exclude", index, "when")
         for index, exclusion in enumerate(sweep.exclude)
@@ -165,10 +164,10 @@ def _unknown_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> li
 
 
 def _vain_exclusions(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
-    """Exclusions that match no point, and a sweep that has none left."""
+    """Return findings of exclusions that match no point, and of a sweep without a point left."""
     cells = grid(sweep, levels)
     found = [
-        Finding(("sweep", "exclude", index, "when"), "matches no point of the sweep", "correct it or leave it out")
+        Finding(("sweep", "exclude", index, "when"), "matches no point of the sweep", "correct or remove it")
         for index, exclusion in enumerate(sweep.exclude)
         if not any(_meets(cell, exclusion.when) for cell in cells)
     ]
@@ -178,7 +177,7 @@ def _vain_exclusions(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> l
 
 
 def value_fault(name: str, given: Scalar, levels: Mapping[str, tuple[Level, ...]]) -> Finding | None:
-    """The fault in naming a factor's value, or None; the path is the factor's name."""
+    """Return the fault of an unknown factor or value, or None; the path is the factor's name."""
     if name not in levels:
         return Finding((name,), *unknown("factor", name, levels))
     if any(same(level.value, base_value(given)) for level in levels[name]):

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed models of a study's profiles: the parts that a smaller version leaves out or shortens.
-
-Owns their shape; ``longfat.manifest.profiles`` applies them.
-"""
+"""The models of a study's profiles; ``longfat.manifest.profiles`` applies them."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
 
 
 class Thinning(Closed):
@@ -20,7 +17,7 @@ class Thinning(Closed):
 
     repetitions: f.Count | None = Field(default=None, description="greatest number of repetitions")
     duration: f.Length | None = Field(
-        default=None, description="no traffic lasts longer than this, and no run without longer traffic"
+        default=None, description="longest duration of traffic, and of runs without longer traffic"
     )
     starts: f.Share | None = Field(
         default=None, description="flows and web users start after this fraction of their `start` (default 100 %)"
@@ -36,8 +33,8 @@ class Thinning(Closed):
 class Profile(Thinning):
     """A smaller version of the study; entries for experiments take precedence over the general one.
 
-    A name with ``*`` means every experiment whose id it matches. Of several entries that match, a later one takes
-    precedence over an earlier one, and the entry with the id itself over all.
+    A name with ``*`` selects every experiment whose id it matches. Of several matching entries a later one takes
+    precedence, and the entry with the exact id over all.
     """
 
     leave_out: tuple[str, ...] = Field(
@@ -50,11 +47,11 @@ class Profile(Thinning):
     )
 
     def leaves_out(self, experiment: str) -> bool:
-        """Whether an experiment is not run at all."""
+        """Return whether an experiment is not run at all."""
         return any(fnmatchcase(experiment, name) for name in self.leave_out)
 
     def entries(self, experiment: str) -> tuple[Thinning, ...]:
-        """The entries for an experiment, the general entry first, and the one with the highest precedence last."""
+        """Return the entries for an experiment in ascending precedence, the general entry first."""
         names = sorted((name for name in self.experiments if fnmatchcase(experiment, name)), key=experiment.__eq__)
         return (self, *(self.experiments[name] for name in names))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that a paper does not state and a study has to assume: their defaults and other plausible values.
+"""Settings that a paper does not state and a study must assume: their defaults and other plausible values.
 
-Owns the replacement of ``${name}`` by the assumed value, before any other processing of the file. An unknown may
-therefore be used wherever a value may, and is not a factor: a scenario keeps its name whatever is assumed.
+Owns the replacement of ``${name}`` by the assumed value, before any other processing of the file. An unknown can
+replace any value, and is not a factor: the name of a scenario does not depend on it.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError, model_validator
 
 from longfat.errors import StudyError
-from longfat.manifest import fields as f
-from longfat.manifest.closed import Closed
 from longfat.manifest.formulas import Amount, amount_of
-from longfat.manifest.names import Finding, Path, shown, unknown
 from longfat.runspec import Scalar
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding, Path, shown, unknown
 
 SECTION = "unknowns"
 _NOT_IN = ("format", "study", "title", "paper", SECTION)
 
 
 class Unknown(Closed):
-    """One thing that the paper leaves open."""
+    """One setting that the paper does not state."""
 
-    what: f.Text = Field(description="what it is, in a few words with its unit")
-    default: f.FactorValue = Field(description="what runs assume")
+    what: f.Text = Field(description="name of the setting in a few words, with its unit")
+    default: f.FactorValue = Field(description="assumed value")
     between: Annotated[tuple[f.FactorValue, ...], Field(min_length=2, max_length=2)] | None = Field(
-        default=None, description="the lowest and the highest value that are plausible; this or `among` is required"
+        default=None, description="the lowest and the highest plausible value; this or `among` is required"
     )
     among: Annotated[tuple[f.FactorValue, ...], Field(min_length=2)] | None = Field(
-        default=None, description="all values that are plausible, where they are no range"
+        default=None, description="all plausible values, if they are not a range"
     )
-    source: f.Text = Field(description="why these are plausible: a document, a driver, the paper's own words")
+    source: f.Text = Field(description="source of the plausible values: a document, a driver, the paper's text")
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Unknown:
@@ -53,13 +53,13 @@ class Unknown(Closed):
 
     @property
     def plausible(self) -> str:
-        """Its values, for people."""
+        """The plausible values as text."""
         if self.between:
             return f"{self.between[0]} to {self.between[1]}"
         return ", ".join(str(value) for value in self.among or ())
 
     def allows(self, value: Scalar) -> bool:
-        """Whether a value is plausible, and of the default's unit."""
+        """Return whether a value is plausible and has the unit of the default."""
         if self.among is not None:
             return value in self.among
         assert self.between is not None
@@ -76,10 +76,10 @@ def _amount(value: Scalar) -> Amount:
 
 
 def assumed(data: dict[str, Any], given: Mapping[str, Scalar]) -> tuple[dict[str, Any], list[Finding]]:
-    """The file's data with each unknown replaced by its given value, or else by its default.
+    """Replace each unknown in the file's data by its given value, or else by its default.
 
-    Findings are unknowns that nothing uses or whose name is a factor's. Raises StudyError for a value in ``given`` that
-    is not plausible, or of an unknown that does not exist.
+    Findings are unused unknowns and unknowns with the name of a factor. Raises StudyError for a value in ``given`` that
+    is not plausible, and for an unknown name.
     """
     unknowns = _readable(data.get(SECTION))
     _check(given, unknowns)
@@ -89,7 +89,7 @@ def assumed(data: dict[str, Any], given: Mapping[str, Scalar]) -> tuple[dict[str
     used: set[str] = set()
     result = {key: part if key in _NOT_IN else _replaced(part, values, used) for key, part in data.items()}
     findings = [
-        Finding((SECTION, name), f"unknown {name!r} is never used; write ${{{name}}} where its value belongs")
+        Finding((SECTION, name), f"unknown {name!r} is never used; write ${{{name}}} instead of its value")
         for name in values
         if name not in used
     ]
@@ -102,7 +102,7 @@ def assumed(data: dict[str, Any], given: Mapping[str, Scalar]) -> tuple[dict[str
 
 
 def _readable(raw: Any) -> dict[str, Unknown]:
-    """The valid unknowns; the faults of others are found with the rest of the header."""
+    """Return the valid unknowns; the check of the header reports the others."""
     found = {}
     for name, entry in raw.items() if isinstance(raw, dict) else ():
         with suppress(ValidationError):
@@ -133,7 +133,7 @@ def _replaced(raw: Any, values: Mapping[str, Scalar], used: set[str]) -> Any:
 
 
 def _factors(raw: Any) -> list[Path]:
-    """The places of the names of all factors."""
+    """Return the places of the names of all factors."""
     found: list[Path] = []
     for index, experiment in enumerate(raw if isinstance(raw, list) else ()):
         sweep = experiment.get("sweep") if isinstance(experiment, dict) else None

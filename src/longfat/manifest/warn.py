@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings that are allowed in a study but probably not intended: warnings, each with file, line and key.
 
-Owns the doubtful settings; wrong ones are in ``lint``. A study with warnings runs unchanged.
+A study with warnings runs unchanged; wrong settings are in ``lint``.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from longfat.errors import Problem
 from longfat.manifest.exact import exact_step
 from longfat.manifest.idle import idle_repetitions
 from longfat.manifest.models import Dumbbell, Experiment, HostKeys, Hosts, end_hosts
-from longfat.manifest.names import Finding, Path, nearest
-from longfat.manifest.source import Source
 from longfat.manifest.study import Study, SweptExperiment, host_settings
-from longfat.units import Rate, Size
+from longfat.schema.names import Finding, Path, nearest
+from longfat.schema.source import Source
+from longfat.units import Rate
 
 
 def study_warnings(source: Source, study: Study) -> tuple[Problem, ...]:
-    """The warnings about a study that was read from ``source``; one for each experiment and queue."""
-    findings = (*_sysctls_without_kernel(study.header.hosts), *_cut_windows(study))
-    general = tuple(source.problem(finding) for finding in findings)
+    """Return the warnings about a study that was read from ``source``."""
+    general = tuple(source.problem(finding) for finding in _sysctls_without_kernel(study.header.hosts))
     return general + tuple(
         source.problem(finding.below("experiments", index))
         for index, swept in enumerate(study.experiments)
@@ -40,7 +39,7 @@ def _unknown_sysctls(swept: SweptExperiment) -> Iterator[Finding]:
 
 
 def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
-    """Sysctls that the project's kernel does not have: a backend with it refuses their runs."""
+    """Yield sysctls that the project's kernel lacks: backends with that kernel refuse the runs."""
     message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
     layers: list[tuple[Path, HostKeys]] = [(("hosts",), hosts)]
     layers += [(("hosts", "per_host", name), one) for name, one in hosts.per_host.items()]
@@ -51,7 +50,7 @@ def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
 
 
 def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
-    """The first warning about each key, with the points of the sweep that it is true of."""
+    """Yield the first warning about each key, with the number of points that it applies to."""
     found: dict[tuple[str | int, ...], list[tuple[str, Finding]]] = {}
     for point in swept.points:
         place = ", ".join(f"{name}={label}" for name, label in point.labels.items())
@@ -64,9 +63,9 @@ def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    """Queues of a switch that cannot fill: hosts before it with longer queues send no faster, together, than it does.
+    """Yield queues of a switch that cannot fill: the hosts before it have longer queues, and together no higher rate.
 
-    Then packets wait, and are dropped, at the hosts, and the length of the switch's queue changes nothing.
+    Packets then wait, and are dropped, at the hosts, and the length of the switch's queue has no effect.
     """
     topology = experiment.topology
     if not isinstance(topology, Dumbbell):
@@ -78,7 +77,7 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     sending = {one.sender for one in experiment.sent}
     ends = {"bottleneck_queue": ("switch", clients), "reverse_queue": ("switch2", servers)}
     for key, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
-        (switch, before), held = ends[key], queue.told(place).limit_packets
+        (switch, before), held = ends[key], queue.to_run(place).limit_packets
         active = [name for name in before if name in sending]
         lengths = sorted({host_settings(hosts, experiment.hosts, name).local_queue for name in active})
         together = Rate(len(active) * host_rate.value)
@@ -94,29 +93,8 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
             yield Finding(("topology", key), message, f"a host_rate above that of {switch!r}, or more senders, fill it")
 
 
-def _cut_windows(study: Study) -> Iterator[Finding]:
-    """Limits of socket buffers that the manifest sets below some of its windows: the kernel cuts these."""
-    for limit, keys in (("rmem_max", ("window",)), ("wmem_max", ("send_window", "window"))):
-        name = f"net.core.{limit}"
-        cut: dict[tuple[str | int, ...], list[tuple[Size, str]]] = {}
-        for index, swept in enumerate(study.experiments):
-            for point in swept.points:
-                settings = host_settings(study.header.hosts, point.experiment.hosts)
-                most = settings.sysctls.get(name, "")
-                own = ("experiments", index) if name in point.experiment.hosts.sysctls else ()
-                for flow in point.experiment.every_flow:
-                    asked = next((size for key in keys if (size := getattr(flow, key))), None)
-                    if asked and most.isdigit() and settings.requested_window(asked) > int(most):
-                        cut.setdefault((*own, "hosts", "sysctls", name), []).append((asked, swept.id))
-        for path, found in cut.items():
-            largest, where = max(found)
-            count = len({one for _, one in found})
-            message = f"cuts windows of {count} experiments, the largest {largest} in {where!r}"
-            yield Finding(path, message, "leave it out, and the limit follows the windows")
-
-
 def _listed(names: list[str]) -> str:
-    """``'a'``, ``'a' and 'b'``, ``'a' to 'd'``."""
+    """Format names: ``'a'``, ``'a' and 'b'``, ``'a' to 'd'``."""
     if len(names) > 2:
         return f"{names[0]!r} to {names[-1]!r}"
     return " and ".join(map(repr, names))

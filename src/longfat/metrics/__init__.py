@@ -10,7 +10,7 @@ from longfat.metrics.registry import METRICS as METRICS
 from longfat.metrics.registry import Metric as Metric
 
 _MODULES = (
-    *("arrivals", "bottleneck", "cuts", "goodput", "harm", "outstanding"),
+    *("bottleneck", "cuts", "goodput", "harm", "outstanding"),
     *("requests", "steadiness", "together", "windows"),
 )
 for _name in _MODULES:

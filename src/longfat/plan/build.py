@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a study to a plan: choice of profile, stack and experiments, expansion, order.
+"""From a study to a plan: selection of profile, stack and experiments, expansion, order.
 
 Pure: the same arguments give the same plan, byte for byte.
 """
@@ -16,13 +16,13 @@ from longfat.backends.protocol import BEYOND_KERNELS, needed
 from longfat.backends.registry import DEFAULT_BACKEND, lacking, traits_of
 from longfat.catalog.stacks import STACKS
 from longfat.errors import Problem, StudyError
-from longfat.manifest.names import unknown
 from longfat.manifest.profiles import PROFILES, thinned
 from longfat.manifest.study import BACKEND, Point, Study, SweptExperiment
 from longfat.plan.draw import digest
 from longfat.plan.model import Excluded, Plan, PlannedRun
 from longfat.plan.resolve import repeat, resolve
 from longfat.runspec import RunSpec
+from longfat.schema.names import unknown
 
 _SLUG_LENGTH = 160  # leaves room for ".r<NN>.<id8>" and a suffix in a file name of 255 bytes
 
@@ -42,12 +42,11 @@ def build_plan(
 ) -> Plan:
     """Expand a study into all its runs, in order.
 
-    Runs that no kernel can do are left out, with the reason, unless the backend that the pins name can do them.
-    ``only`` names experiments; ``stack`` and ``seed`` take precedence over the study's own; ``pins`` are the digests of
-    kernel, image and laboratory code, ``kernels`` the digests of named kernels. A run that names no kernel has the
-    stack's, and a run whose kernel is not in ``kernels`` pins its name. ``chosen`` has the repetitions (from 1, also
-    beyond those of the study) of the wanted scenarios, by name; None means all of the study's. Raises StudyError for
-    unknown names, all at once.
+    Runs that no kernel can do are left out, with the reason, unless the backend in the pins can do them. ``only`` names
+    experiments; ``stack`` and ``seed`` take precedence over the study's. ``pins`` are the digests of kernel, image and
+    guest code, ``kernels`` the digests of named kernels. A run that names no kernel has the stack's, and a run whose
+    kernel is not in ``kernels`` pins its name. ``chosen`` has the repetitions (from 1, without limit) of the selected
+    scenarios, by name; None selects all of the study. Raises StudyError for unknown names, all at once.
     """
     stack = stack or study.header.stack
     seed = study.header.seed if seed is None else seed
@@ -75,7 +74,7 @@ def build_plan(
 class Scenario:
     """One point of a study under a profile and a stack, ready to be repeated.
 
-    ``repetitions`` are those that the profile plans; more of them can be run without limit.
+    ``repetitions`` is their number in the profile; more can be run.
     """
 
     name: str
@@ -85,7 +84,7 @@ class Scenario:
     spec: RunSpec
 
     def run(self, seed: int, repetition: int) -> PlannedRun:
-        """One repetition (from 1) under the study's seed."""
+        """Return one repetition (from 1) under the study's seed."""
         spec = repeat(self.spec, self.point.experiment, seed, repetition)
         return PlannedRun(
             run_id=spec.run_id,
@@ -106,7 +105,7 @@ def scenarios_of(
     pins: Mapping[str, str],
     kernels: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[tuple[Scenario, ...], tuple[Excluded, ...]]:
-    """The scenarios of a study in the manifest's order, and the points that are left out; arguments as build_plan's.
+    """Return the scenarios of a study in the manifest's order, and the points left out; arguments as in build_plan.
 
     Raises StudyError for unknown names, all at once.
     """
@@ -133,7 +132,7 @@ def scenarios_of(
 
 
 def _of_backend(study: Study, swept: SweptExperiment, pins: Mapping[str, str]) -> Iterator[Point]:
-    """The points for the backend that the pins name: where a study is compared over several, its own of each."""
+    """Yield the points for the backend in the pins; a study that compares backends has points of each."""
     first, name = next(iter(study.header.backends), None), pins.get("backend", DEFAULT_BACKEND)
     for point in swept.points:
         if first is None:
@@ -143,7 +142,7 @@ def _of_backend(study: Study, swept: SweptExperiment, pins: Mapping[str, str]) -
 
 
 def _beyond(scenario: RunSpec, backend: str | None) -> str | None:
-    """Why a run that no kernel can do is not for the backend; None where it is, or none is named."""
+    """Return the reason if the backend lacks a feature that no kernel has; None without a backend."""
     if backend is None:
         return None
     missing = BEYOND_KERNELS - traits_of(backend).can
@@ -152,7 +151,7 @@ def _beyond(scenario: RunSpec, backend: str | None) -> str | None:
 
 
 def scenario_slug(experiment: str, labels: Mapping[str, str]) -> str:
-    """A readable name that is safe in file names: ``delay-9000.algorithm-reno.window-16mib``."""
+    """Return a readable name that is safe in file names: ``delay-9000.algorithm-reno.window-16mib``."""
     parts = [experiment, *(f"{name}-{_plain(text)}" for name, text in labels.items())]
     slug = ".".join(parts)
     if len(slug) <= _SLUG_LENGTH:
@@ -161,7 +160,7 @@ def scenario_slug(experiment: str, labels: Mapping[str, str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Lower case without spaces; ``bit/s`` loses its slash and a ``%`` is spelt out."""
+    """Format a value in lower case without spaces; ``bit/s`` loses its slash, and ``%`` becomes ``pct``."""
     text = text.lower().replace("bit/s", "bit").replace("%", "pct").replace(" ", "")
     return re.sub(r"[^a-z0-9.+_-]", "-", text) or "-"
 
@@ -186,17 +185,17 @@ def _unknown(option: str, what: str, given: str, allowed: Sequence[str] | Mappin
 
 
 def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
-    """Two scenarios of one name would share a folder: values that differ only in signs a name cannot have."""
+    """Raise StudyError for two scenarios of one name, which would share a folder."""
     seen: set[str] = set()
     for swept in chosen:
         for point in swept.points:
             slug = scenario_slug(swept.id, point.labels)
             if slug in seen:
-                hint = "give the factor values names that differ in letters or digits"
+                hint = "name the factor values so that they differ in letters or digits"
                 raise StudyError(f"two scenarios are both called {slug!r}", where=study.file, hint=hint)
             seen.add(slug)
 
 
 def _ordered(runs: list[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
-    """Complete blocks of repetitions; within a block a shuffle by seed: a drift affects all equally."""
+    """Order runs by repetition, shuffled by seed within each: a drift then affects all scenarios equally."""
     return tuple(sorted(runs, key=lambda run: (run.repetition, digest("order", seed, run.repetition, run.scenario))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards and busy hosts as nodes: a router of its own before each host, whose interface towards it has the card."""
+"""Network cards and busy hosts as nodes: a router before each such host, whose interface towards it has the card."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PREFIX = "card"
 def with_cards(
     roles: Mapping[str, Role], links: tuple[Link, ...], cards: Mapping[str, Card]
 ) -> tuple[dict[str, Role], tuple[Link, ...]]:
-    """The nodes and links with ``cardN`` before each host that has a card, the N-th of all hosts.
+    """Insert a node ``cardN`` before each host with a card; N is the number of the host.
 
-    A host keeps what it does with the packets that it sends, and what it is sent keeps coming from where it came.
+    The card only affects packets that arrive at the host.
     """
     hosts = [name for name, role in roles.items() if role != "router"]
     names = {host: f"{PREFIX}{number}" for number, host in enumerate(hosts, 1) if host in cards}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks that differ and hosts at drawn distances: what keeps the flows of a run from meeting in exact step.
+"""Random clock errors and distances of hosts, which avoid constant phases between the flows of a run.
 
 Each draw belongs to a seed and the name of an interface or host, so that the points of a sweep and paired experiments
 have the same ones (common random numbers). docs/virtual-time.md has the reasons.
@@ -24,10 +24,10 @@ def draws(traits: Traits) -> bool:
 
 
 def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunSpec:
-    """Return the run with a clock for each interface that has a rate, and a distance for each host with traffic.
+    """Return the run with a clock error for each interface that has a rate, and a distance for each host with traffic.
 
-    A clock deviates by at most ``tolerance_ppm``. A distance is shorter than the time that a full packet needs on the
-    slowest link between the host and those that it exchanges data with; it delays all that the host sends.
+    A clock error is at most ``tolerance_ppm``. A distance delays all packets of a host by less than the time of a full
+    packet on the slowest link of the host's ways.
     """
     every = ports(spec)
     names = {(port.link, port.node): port for port in every}
@@ -49,7 +49,7 @@ def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunS
 
 
 def packet_times_ns(spec: RunSpec) -> dict[str, int]:
-    """Return the longest time of a full packet on a link of the host's ways, by the host's name."""
+    """Return the longest time of a full packet on the links of each host's ways, by host."""
     found: dict[str, int] = {}
     for sender, receiver in {(one.sender, one.receiver): None for one in spec.sent}:
         rates = ((port.frame_bytes, port.egress.rate_bps) for port in route(spec, sender, receiver))
@@ -62,8 +62,8 @@ def packet_times_ns(spec: RunSpec) -> dict[str, int]:
 def with_processing(spec: RunSpec, longest_ns: Mapping[str, int]) -> RunSpec:
     """Return the run in which the named hosts need a time for each packet that they send, up to ``longest_ns``.
 
-    Times are uniform and keep the order of packets, as those of Floyd and Jacobson ("On Traffic Phase Effects in
-    Packet-Switched Gateways", 1992) and of ``overhead_`` in ns-2.
+    Times are uniform and keep the order of packets, as in Floyd and Jacobson ("On Traffic Phase Effects in
+    Packet-Switched Gateways", 1992) and in ``overhead_`` of ns-2.
     """
 
     def slower(end: Interface) -> Interface:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a network changes while a run lasts, written to the interfaces that change.
+"""Changes of a network during a run, written to the interfaces that change.
 
 Must not know any topology: it compares links with links.
 """
@@ -13,11 +13,11 @@ from typing import Any, Literal
 from longfat.runspec import Change, Interface, Link, Trace
 
 End = tuple[int, Literal["a", "b"]]
-"""The place of a link, and one end of it."""
+"""The number of a link, and one of its ends."""
 
 
 class Course:
-    """Links, and what happens to each end of them."""
+    """Links, and the changes of each of their ends."""
 
     def __init__(self, links: Sequence[Link]) -> None:
         self._links = tuple(links)
@@ -25,11 +25,11 @@ class Course:
         self._changes: dict[End, dict[int, Change]] = {}
 
     def follow(self, ends: Iterable[End], trace: Trace | None) -> None:
-        """Ends whose rate is that of a trace."""
+        """Let the rate of ends follow a trace."""
         self._traces |= dict.fromkeys(ends, trace)
 
     def differ(self, at_us: int, before: Sequence[Link], after: Sequence[Link]) -> None:
-        """From a time on every end has the rate and the delay that it has in ``after``, where these are others."""
+        """From a given time on, change every end from its rate and delay in ``before`` to those in ``after``."""
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
             for side, was, becomes in (("a", old.a.egress, new.a.egress), ("b", old.b.egress, new.b.egress)):
                 if was.rate_bps != becomes.rate_bps:
@@ -38,20 +38,20 @@ class Course:
                     self._note((number, side), at_us, delay_us=becomes.delay_us)
 
     def hold(self, ends: Iterable[End], at_us: int, duration_us: int) -> None:
-        """For a time nothing leaves the ends."""
+        """Let no packet leave the ends for a time."""
         for end in ends:
             self._note(end, at_us, held=True)
             self._note(end, at_us + duration_us, held=False)
 
     def links(self) -> tuple[Link, ...]:
-        """The links with all this."""
+        """Return the links with all changes."""
         return tuple(
             replace(link, a=self._changed(link.a, (number, "a")), b=self._changed(link.b, (number, "b")))
             for number, link in enumerate(self._links)
         )
 
     def _note(self, end: Any, at_us: int, **what: Any) -> None:
-        """Changes of one time are one change; of one setting the last that was noted counts."""
+        """Merge changes at one time; the last value of a setting counts."""
         changes = self._changes.setdefault(end, {})
         changes[at_us] = replace(changes.get(at_us, Change(at_us)), **what)
 

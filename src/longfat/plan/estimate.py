@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cost of a plan: wall time and disk, from a model of a few constants.
 
-An estimate for the user and for a progress bar's first minute; no result depends on it.
+No result depends on the estimate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from longfat.traffic.kind import Path
 # Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
 FIXED_SECONDS = 0.35  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
-SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, its graphs read in turn
+SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, whose graphs are read
 
 # The content of a run's files; text is counted as written.
 FIXED_BYTES = 100_000  # descriptions, counters, console, iperf2's output
@@ -39,9 +39,9 @@ class Estimate:
 
 
 def estimate(plan: Plan, jobs: int) -> Estimate:
-    """Cost of all distinct runs, ``jobs`` (1 or more) at a time, in real time one after the other.
+    """Return the cost of all distinct runs, ``jobs`` at a time, or one after the other in real time.
 
-    Raises StudyError for fewer jobs.
+    Raises StudyError for less than one job.
     """
     if jobs < 1:
         raise StudyError(f"{jobs} jobs cannot run anything; allowed: 1 or more", where="--jobs")
@@ -50,19 +50,19 @@ def estimate(plan: Plan, jobs: int) -> Estimate:
     if traits_of(backend).clock == "real":
         jobs = 1
     seconds = [seconds_on(backend, spec) for spec in specs.values()]
-    # Never shorter than the longest run: a run is not divided among cores.
+    # At least the longest run: a run is not divided among cores.
     wall = max(sum(seconds) / jobs, max(seconds, default=0.0))
     return Estimate(len(plan.runs), len(specs), wall, sum(run_bytes(spec) for spec in specs.values()))
 
 
 def seconds_on(backend: str, spec: RunSpec) -> float:
-    """Seconds of wall time of one run on a backend, with a core of its own."""
+    """Return the seconds of wall time of one run on a backend, on one core."""
     traits = traits_of(backend)
     return traits.setup_s + spec.end_us / 1e6 if traits.clock == "real" else run_seconds(spec)
 
 
 def run_seconds(spec: RunSpec) -> float:
-    """Seconds of wall time of one run on one core, in virtual time."""
+    """Return the seconds of wall time of one run in virtual time, on one core."""
     bottleneck_bits = _bottleneck_bps(spec) * spec.end_us / 1e6
     most = bottleneck_bits / 8 / smallest_mtu_bytes(spec)
     path = _path(spec)
@@ -76,7 +76,7 @@ def run_seconds(spec: RunSpec) -> float:
 
 
 def run_bytes(spec: RunSpec) -> int:
-    """Bytes that the folder of one run takes."""
+    """Return the bytes of the folder of one run."""
     total = float(FIXED_BYTES)
     if spec.probes.socket_interval_us:
         samples = sum(flow.streams * flow.duration_us for flow in spec.flows) / spec.probes.socket_interval_us
@@ -89,7 +89,7 @@ def run_bytes(spec: RunSpec) -> int:
 
 
 def _path(spec: RunSpec) -> Path:
-    """What the costs of the run's traffic depend on."""
+    """Return the facts that the cost of the run's traffic depends on."""
     round_trip_us = sum(end.egress.delay_us for link in spec.links for end in (link.a, link.b))
     return Path(_slowest_bps(spec), round_trip_us, smallest_mtu_bytes(spec))
 
@@ -106,7 +106,7 @@ def _slowest_bps(spec: RunSpec) -> int:
 
 
 def _bottleneck_bps(spec: RunSpec) -> int:
-    """The slowest rate of a router, or of all where no router has one."""
+    """Return the slowest rate of all routers, or of all nodes if no router has one."""
     routers = {node.name for node in spec.nodes if node.role == "router"}
     ends = [end for link in spec.links for end in (link.a, link.b) if end.node in routers]
     return min((end.egress.rate_bps for end in ends if end.egress.rate_bps is not None), default=_slowest_bps(spec))

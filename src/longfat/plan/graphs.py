@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph of a manifest as explicit nodes and links.
 
-A link is one of the RunSpec where it can have a rate and a delay at once. Else a router of its own, ``delay`` and the
-link's number from 1, is in the middle of it: in real time, and where the link varies its delay or loses packets.
+In real time, and if a link has jitter or losses, a router ``delayN`` is in the middle of link N, because the link
+cannot have a rate and a delay at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from longfat.runspec import Egress, Interface, Link, Queue, Role
 
 
 def graph_roles(graph: Graph, *, real_time: bool) -> dict[str, Role]:
-    """The nodes with their roles: senders, routers, receivers."""
+    """Return the nodes with their roles: senders, routers, receivers."""
     delaying = [_delaying(number) for number, link in enumerate(graph.links) if _needs_node(link, real_time=real_time)]
     result: dict[str, Role] = dict.fromkeys(graph.senders, "sender")
     result |= dict.fromkeys([*graph.routers, *delaying], "router")
@@ -27,9 +27,9 @@ def graph_roles(graph: Graph, *, real_time: bool) -> dict[str, Role]:
 
 
 def graph_links(graph: Graph, hosts: HostSettings, *, real_time: bool) -> tuple[Link, ...]:
-    """The links in the manifest's order; ``a`` is the end nearer to the first node of each."""
+    """Return the links in the manifest's order; ``a`` is the end nearer to the first node of each."""
 
-    queues = {path: queue.told(place) for path, queue, place in graph.queues(hosts.mtu)}
+    queues = {path: queue.to_run(place) for path, queue, place in graph.queues(hosts.mtu)}
 
     def lay(number: int, link: GraphLink) -> tuple[Link, ...]:
         local = Queue("pfifo", hosts.local_queue)
@@ -73,7 +73,7 @@ def _laid(
 ) -> Iterator[Link]:
     half_us = link.rtt.value // 2
     if link.policer:
-        a = replace(a, egress=replace(a.egress, policer=link.policer.told))
+        a = replace(a, egress=replace(a.egress, policer=link.policer.to_run))
     if not _needs_node(link, real_time=real_time):
         a, b = (replace(end, egress=replace(end.egress, delay_us=half_us)) for end in (a, b))
         yield Link(a, b, mtu_bytes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing and reading of ``lock.json``. It must not decide the content of a plan."""
+"""Writing and reading of ``lock.json``. Must not decide the content of a plan."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from longfat.checksums import write_checksums
 from longfat.errors import RecordError, StudyError
 from longfat.files import write_whole
 from longfat.plain import canonical_json
 from longfat.plan.model import Plan
-from longfat.seals import seal
 
 LOCK = "lock.json"
 
 
 def write_lock(plan: Plan, path: Path) -> None:
-    """Write the plan so that a reader sees the old lock or the new one, never a part.
+    """Write the plan so that readers see the old lock or the new one, never a part.
 
-    Raises StudyError when the folder cannot be written, or has the results of another study.
+    Raises StudyError if the folder cannot be written, or has the results of another study.
     """
     require_study(path, plan.study)
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, plan.to_json())
-        seal(path.parent, "lock", [path])
+        write_checksums(path.parent, "lock", [path])
 
 
 def require_same(text: str, place: str, other: str, other_place: str) -> None:
-    """Raise StudyError with the keys in which two locks differ, unless they are the same to the byte."""
+    """Raise StudyError with the keys in which two locks differ, unless they are byte-identical."""
     if text == other:
         return
     try:
@@ -47,7 +47,7 @@ def require_same(text: str, place: str, other: str, other_place: str) -> None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Raise StudyError in place of an OSError."""
+    """Raise StudyError instead of OSError."""
     try:
         yield
     except OSError as error:
@@ -57,7 +57,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def require_study(path: Path, study: str) -> None:
-    """Raise StudyError when the lock there belongs to another study; an unreadable lock belongs to none."""
+    """Raise StudyError if the lock belongs to another study; an unreadable lock belongs to none."""
     try:
         there = json.loads(path.read_text(encoding="ascii"))["study"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -70,14 +70,14 @@ def require_study(path: Path, study: str) -> None:
 def read_lock(path: Path) -> Plan:
     """Read a lock, and check that each run has the digest of its spec.
 
-    Raises StudyError when there is none, RecordError when it is damaged or by another version.
+    Raises StudyError if it does not exist, RecordError if it is damaged or from another version.
     """
     try:
         text = path.read_text(encoding="ascii")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StudyError(
-            f"the lock cannot be read: {reason}", where=str(path), hint="make one with `longfat run STUDY`"
+            f"the lock cannot be read: {reason}", where=str(path), hint="create it with `longfat run STUDY`"
         ) from error
     except UnicodeDecodeError as error:
         raise _damaged(path, "it is not ASCII text") from error
@@ -88,12 +88,12 @@ def read_lock(path: Path) -> Plan:
         raise _damaged(path, f"{error} is missing") from error
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
-    # As text, not as a plan: an older lock lacks the fields that a run has only since.
+    # As text, not as a plan: an older lock lacks the fields that were added since.
     if f"{canonical_json(data)}\n" != text:
         raise _damaged(path, "it is not in canonical form")
     return plan
 
 
 def _damaged(path: Path, reason: str) -> RecordError:
-    hint = "delete it and make it again with `longfat run STUDY`; runs on disk are kept"
+    hint = "delete it and create it again with `longfat run STUDY`; runs on disk are kept"
     return RecordError(f"the lock is damaged, or of another version of Longfat: {reason}", where=str(path), hint=hint)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan: the content of ``lock.json``. It must not know how the runs were derived or how they are executed."""
+"""The plan: the content of ``lock.json``. Must not know how runs are derived or executed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Excluded:
 class Plan:
     """All runs of a study under one profile and one stack, in the order of their execution.
 
-    ``kernels`` has the source of each kernel that runs pin, by its digest, where the project built it.
+    ``kernels`` has the source of each kernel in the pins that the project built, by its digest.
     """
 
     study: str
@@ -68,7 +68,7 @@ class Plan:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Plan:
-        """Build from the plain data of a lock. Raises KeyError, TypeError or ValueError on another shape."""
+        """Build from the plain data of a lock. Raises KeyError, TypeError or ValueError for other data."""
         if data["format"] != LOCK_FORMAT:
             raise ValueError(f"format {data['format']!r}, and this version reads {LOCK_FORMAT}")
         runs = tuple(_planned_run(run) for run in data["runs"])
@@ -77,7 +77,7 @@ class Plan:
         return cls(**{**data, "runs": runs, "excluded": excluded, "kernels": kernels})
 
     def source_of(self, run: PlannedRun) -> KernelSource | None:
-        """The source of a run's kernel, where the project built it."""
+        """Return the source of a run's kernel, if the project built it."""
         return self.kernels.get(run.spec.pins.get("kernel", ""))
 
 

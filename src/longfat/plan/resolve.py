@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a point of a study to the RunSpec of each of its repetitions.
 
-Owns the putting together of stack, hosts and algorithms into nodes and flows. It must not choose which
-points are run, nor in which order.
+Owns the combination of stack, hosts and algorithms to nodes and flows. Must not decide which points are run, or their
+order.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from longfat.traffic import SECTIONS
 from longfat.traffic.kind import Around
 from longfat.units import Duration, Size
 
-LARGEST_BUFFER_BYTES = 212_992  # that a kernel grants when it is not told otherwise (SK_RMEM_MAX in net/sock.h)
+LARGEST_BUFFER_BYTES = 212_992  # the kernel's default limit (SK_RMEM_MAX in net/sock.h)
 _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
 
 
 def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[str, str]) -> RunSpec:
-    """The run of a scenario before repetition: seed 0, no jitter in the starts, exact clocks, no distances.
+    """Return the run of a scenario before repetition: seed 0, no jitter of starts, exact clocks, no distances.
 
-    It is planned for the backend that the pins name, or for the default one.
+    It is planned for the backend in the pins, or for the default one.
     """
     traits = traits_of(pins.get("backend", DEFAULT_BACKEND))
     hosts = host_settings(study.header.hosts, experiment.hosts)
@@ -73,8 +73,8 @@ def _processing_ns(
 ) -> dict[str, int]:
     """Return the longest processing time of a packet in nanoseconds, by the sending host's name.
 
-    If several hosts send and phases are drawn, a host without a stated time has that of a full packet on the slowest
-    link of its ways, on a backend that has such times.
+    If several hosts send and phases are drawn, a host without a stated time has the time of a full packet on the
+    slowest link of its ways, on a backend with such times.
     """
     senders = {one.sender: each[one.sender].processing_time for one in scenario.sent}
     drawn = experiment.phases == "drawn" and draws(traits) and Feature.PROCESSING in traits.can
@@ -83,16 +83,15 @@ def _processing_ns(
 
 
 def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetition: int) -> RunSpec:
-    """One repetition: its seed, starts moved by their jitter, clocks and distances drawn.
+    """Return one repetition: with its seed, drawn clocks and distances, and starts moved by their jitter.
 
-    The seed comes from the study's seed, the experiment and the repetition, and from nothing that the scenario is:
-    runs that are to be compared meet the same randomness (common random numbers), and repetition k stays what it is
-    whatever else of the study changes. All other draws come from the seed and the name of what they are for: starts,
-    clocks and distances here, web users and losses of captures in the laboratory, the guest's entropy in the backend.
-    Machines in real time have their own clocks and distances, and the fake backend has none.
+    The seed depends on the study's seed, the experiment and the repetition, not on the scenario: compared runs have
+    common random numbers, and repetition k does not depend on the rest of the study. All other draws depend on the seed
+    and the name of their purpose: starts, clocks and distances here, web users and losses of captures in the guest, the
+    guest's entropy in the backend. Machines in real time have their own clocks and distances.
 
-    Two experiments with the same settings have runs of their own, unless one ``pairs_with`` the other: then they
-    draw alike, and a run that both need is one run.
+    Two experiments with the same settings have different runs, unless one ``pairs_with`` the other: then they share
+    their draws, and a run that both need is one run.
     """
     seed = seed_of(study_seed, experiment.pairs_with or experiment.id, repetition)
     flows = tuple(
@@ -115,7 +114,7 @@ def _node(
     own: HostSettings | None,
     traits: Traits,
 ) -> Node:
-    """Settings in the order of their weight: stack, study and experiment, algorithms, testbed."""
+    """Return a node with settings in ascending precedence: stack, study and experiment, algorithms, project."""
     if own is None:
         return Node(name, role, dict(_ROUTER_SYSCTLS))
     own_kernel = traits.kernel == "own"
@@ -123,7 +122,7 @@ def _node(
     for one in experiment.traffic:
         if one.sender == name:
             algorithm = study.algorithm(one.algorithm)
-            if own_kernel or algorithm.parameters:  # any other kernel has its own values, and no sysctl for them
+            if own_kernel or algorithm.parameters:  # other kernels have their own values, and no sysctl for them
                 sysctls.update(algorithm.sysctls)
     if own_kernel and (role == "sender" or any(one.sender == name for one in experiment.traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
@@ -135,7 +134,7 @@ def _node(
 def _buffer_limits(experiment: Experiment, hosts: HostSettings) -> dict[str, str]:
     """Return the limits of socket buffers that the windows of an experiment need above the kernel's own.
 
-    All namespaces share them (``longfat.guest.sysctls``), so all hosts have those of the largest windows.
+    All namespaces share them (``longfat.guest.sysctls``), so all hosts have the limits of the largest windows.
     """
     flows = experiment.every_flow
     receive = max((flow.window.value for flow in flows if flow.window), default=0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment at a point, in full: every setting with its value, and whether that is a default.
+"""An experiment at a point in full: every setting with its value, and whether it is a default.
 
-Pure. Owns the wording of settings for people; the settings of a run are in ``longfat.plan.resolve``.
+Pure. Owns the settings as a manifest has them; the settings of a run are in ``longfat.plan.resolve``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from longfat.catalog.stacks import kernel_of_stack
-from longfat.manifest.algorithm import Algorithm
 from longfat.manifest.models import Experiment
 from longfat.manifest.study import Study, host_settings
 from longfat.runspec import RunSpec
 from longfat.traffic import SECTIONS
+from longfat.traffic.algorithm import Algorithm
 from longfat.units import Quantity, Size
 
 _PARTS = ("topology", *SECTIONS, "probes", "drops")
@@ -26,7 +26,7 @@ _MEMORY = Size(RunSpec.memory_bytes)
 
 @dataclass(frozen=True)
 class Setting:
-    """A value as the manifest would word it; ``default`` where the manifest does not state it."""
+    """A value as a manifest has it; ``default`` if the manifest does not state it."""
 
     text: str
     default: bool
@@ -36,9 +36,9 @@ class Setting:
 
 
 def settings(experiment: Experiment, study: Study) -> dict[str, Setting]:
-    """Every setting of an experiment at a point by its key, such as ``topology.rtt`` or ``flows.f1.window``.
+    """Return every setting of an experiment at a point by its key, such as ``topology.rtt`` or ``flows.f1.window``.
 
-    Settings that are left out, and whose default is to be absent, are not listed.
+    Omitted settings without a default value are not listed.
     """
     found = dict(_host_settings(experiment, study))
     for section in _PARTS:
@@ -86,7 +86,7 @@ def _host_settings(experiment: Experiment, study: Study) -> Iterator[tuple[str, 
 
 
 def per_host(experiment: Experiment, study: Study) -> dict[str, dict[str, Any]]:
-    """The settings that each host of an experiment has for itself, the experiment's laid over the study's."""
+    """Return the settings of single hosts of an experiment, laid over the study's."""
     given = (study.header.hosts.per_host, experiment.hosts.per_host)
     found: dict[str, dict[str, Any]] = {}
     for host in (name for side in experiment.sides for name in side):
@@ -130,7 +130,7 @@ def _text(value: Any) -> str:
 
 
 def expanded(experiment: Experiment, study: Study) -> dict[str, Any]:
-    """An experiment at a point as plain data in the manifest's keys: nothing is left out, nothing is inherited."""
+    """Return an experiment at a point as plain data in the manifest's keys, with defaults and inherited keys."""
     hosts = host_settings(study.header.hosts, experiment.hosts)
     data = {
         "id": experiment.id,

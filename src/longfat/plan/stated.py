@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys that a manifest states and that change no run: what they declare would be listed as fixed, and is not.
+"""Keys that a manifest states but that change no run: the plan would list settings that have no effect.
 
-Each stated number, switch and word is replaced by other values, and the runs that follow are compared. Must not know
+Each stated number, switch and word is replaced by other values, and the resulting runs are compared. Must not know
 any key.
 """
 
@@ -17,10 +17,10 @@ from pydantic import BaseModel
 from longfat.catalog.stacks import STACKS
 from longfat.manifest.inherit import Placed
 from longfat.manifest.models import Experiment, Hosts
-from longfat.manifest.names import Finding, Path
 from longfat.manifest.study import Study
 from longfat.plan.resolve import repeat, resolve
 from longfat.runspec import RunSpec
+from longfat.schema.names import Finding, Path
 from longfat.traffic import SECTIONS
 from longfat.units import Quantity
 
@@ -28,7 +28,7 @@ _PARTS = ("topology", "hosts", *SECTIONS, "probes", "drops", "memory")
 
 
 def without_effect(study: Study) -> Iterator[Finding]:
-    """Yield each key that is stated and changes no run of the study, at its place in the file."""
+    """Yield each stated key that changes no run of the study, at its place in the file."""
     effective: set[Path] = set()
     idle: dict[Path, None] = {}
     for swept in study.experiments:
@@ -63,7 +63,7 @@ def without_effect(study: Study) -> Iterator[Finding]:
 
 
 def _stated(experiment: Experiment, hosts: Hosts) -> Iterator[tuple[str, Path, Any, Any]]:
-    """Yield the values that an experiment states, and those that the study states for all hosts."""
+    """Yield the values that an experiment states, and the values that the study states for all hosts."""
     for path, value, annotation in _leaves(experiment, (), None):
         if path[0] in _PARTS:
             yield "experiment", path, value, annotation
@@ -83,7 +83,7 @@ def _run(experiment: Experiment, study: Study) -> RunSpec:
 
 
 def _leaves(value: Any, path: Path, annotation: Any) -> Iterator[tuple[Path, Any, Any]]:
-    """Yield each value that is stated, with its path and its type."""
+    """Yield each stated value with its path and its type."""
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         for name in (name for name in fields if name in value.model_fields_set):
@@ -99,7 +99,7 @@ def _leaves(value: Any, path: Path, annotation: Any) -> Iterator[tuple[Path, Any
 
 
 def _with(value: Any, path: Path, other: Any) -> Any:
-    """Return a copy in which the value of a path is another one."""
+    """Return a copy with another value at a path."""
     if not path:
         return other
     key, *rest = path
@@ -112,7 +112,7 @@ def _with(value: Any, path: Path, other: Any) -> Any:
 
 
 def _others(value: Any, annotation: Any) -> Iterator[Any]:
-    """Yield other values of the same kind: near and far ones, because limits are cut to whole packets."""
+    """Yield other values of the same kind: near and far ones, because limits are rounded to whole packets."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, Quantity):
@@ -125,7 +125,7 @@ def _others(value: Any, annotation: Any) -> Iterator[Any]:
 
 
 def _words(annotation: Any) -> tuple[str, ...]:
-    """Return the words that a key may have, of a type that lists them."""
+    """Return the allowed words of a type that lists them."""
     if typing.get_origin(annotation) is typing.Literal:
         return tuple(word for word in typing.get_args(annotation) if isinstance(word, str))
     return tuple(word for part in typing.get_args(annotation) for word in _words(part))

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies of a manifest as explicit nodes and links, with the settings of every interface.
 
-Owns the placing of rate, queue, delay, impairment and drops. A link has its rate and its delay where the backend's
-links can have both. Elsewhere, and where the delay varies or packets are lost, a separate node delays, because an
-interface there has a rate or a delay, never both: the limit of a qdisc that delays counts packets in flight as well as
-waiting ones, so the two would disturb each other.
+Owns the placing of rate, queue, delay, impairment and drops. A link has a rate and a delay if the backend's links can
+have both. Otherwise, and if the delay varies or packets are lost, a separate node delays, because an interface has
+either a rate or a delay: the limit of a delaying qdisc counts packets in flight as well as waiting packets.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
 AnyTopology = Direct | Delay | Dumbbell
 Named = AnyTopology | Graph | ParkingLot
 
-# A frame occupies at least 84 bytes of cable: 64, the least of IEEE 802.3, and 20 of preamble and gap.
+# A frame takes at least 84 bytes: 64, the minimum of IEEE 802.3, and 20 of preamble and gap.
 _SMALLEST_FRAME_BITS = 84 * 8
 
 
 def nodes_of(topology: Named, *, real_time: bool) -> dict[str, Role]:
-    """The nodes with their roles: senders, routers, receivers. In real time no link has a rate and a delay."""
+    """Return the nodes with their roles: senders, routers, receivers. In real time no link has a rate and a delay."""
     if graph := _graph(topology):
         return graph_roles(graph, real_time=real_time)
     assert isinstance(topology, AnyTopology)
@@ -36,7 +35,7 @@ def nodes_of(topology: Named, *, real_time: bool) -> dict[str, Role]:
 
 
 def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, real_time: bool) -> tuple[Link, ...]:
-    """The links; ``a`` is the end nearer to the senders. In real time none has a rate and a delay."""
+    """Return the links; ``a`` is the end nearer to the senders. In real time none has a rate and a delay."""
     if graph := _graph(topology):
         return graph_links(graph, hosts, real_time=real_time)
     assert isinstance(topology, AnyTopology)
@@ -44,7 +43,7 @@ def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, r
 
 
 def with_own_queues(links: tuple[Link, ...], lengths: Mapping[str, int]) -> tuple[Link, ...]:
-    """The links with the local queue of each host, in packets, where the host limits the rate."""
+    """Set the local queue of each host, in packets, if the host limits the rate."""
 
     def own(end: Interface) -> Interface:
         if end.node not in lengths or not end.egress.rate_bps:
@@ -59,12 +58,12 @@ def _graph(topology: Named) -> Graph | None:
 
 
 def needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
-    """Whether a node of its own does the delaying: in real time, and on a path that is impaired."""
+    """Return whether a separate node delays: in real time, and on an impaired path."""
     return real_time or (not isinstance(topology, Direct) and topology.is_impaired)
 
 
 def roles(topology: AnyTopology, *, delay_node: bool) -> dict[str, Role]:
-    """The nodes with their roles: senders, routers, receivers."""
+    """Return the nodes with their roles: senders, routers, receivers."""
     senders, receivers = _end_hosts(topology)
     result: dict[str, Role] = dict.fromkeys(senders, "sender")
     if isinstance(topology, Dumbbell):
@@ -78,9 +77,9 @@ def roles(topology: AnyTopology, *, delay_node: bool) -> dict[str, Role]:
 
 
 def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...], *, delay_node: bool) -> tuple[Link, ...]:
-    """The links from the senders to the receivers; ``a`` is the end nearer to the senders.
+    """Return the links from the senders to the receivers; ``a`` is the end nearer to the senders.
 
-    With ``delay_node`` a node does all the delaying, and no link has a rate and a delay.
+    With ``delay_node``, a separate node delays, and no link has a rate and a delay.
     """
     lay = _with_delay_node if delay_node else _with_delays
     laid = lay(topology, hosts, drops)
@@ -100,7 +99,7 @@ def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...], *
 
 
 def _with_own_rates(topology: AnyTopology) -> AnyTopology:
-    """The topology with each rate stated that follows from ``rate``: a change of that is one of its own port only."""
+    """Return the topology with all rates stated, so that a change of ``rate`` affects its own port only."""
     if not isinstance(topology, Dumbbell):
         return topology
     given = {"host_rate": topology.host_rate or topology.rate, "reverse_rate": topology.reverse_rate or topology.rate}
@@ -108,7 +107,7 @@ def _with_own_rates(topology: AnyTopology) -> AnyTopology:
 
 
 def _ways(topology: AnyTopology, *, delay_node: bool) -> tuple[tuple[End, ...], tuple[End, ...]]:
-    """The ends that all packets leave on their way to the receivers, and on that to the senders."""
+    """Return the ends that all packets leave towards the receivers, and towards the senders."""
     senders, receivers = _end_hosts(topology)
     if not isinstance(topology, Dumbbell):
         return ((0, "a"),), ((int(delay_node and isinstance(topology, Delay)), "b"),)
@@ -120,7 +119,7 @@ def _ways(topology: AnyTopology, *, delay_node: bool) -> tuple[tuple[End, ...], 
 
 
 def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...]) -> tuple[Link, ...]:
-    """Links that have rate and delay; deliberate drops happen on the longest of them."""
+    """Return links with rate and delay; deliberate drops happen on the longest link."""
     mtu = hosts.mtu.value
     shaped = _of_host(topology, hosts)
     forward_us, reverse_us = _split(topology)
@@ -183,10 +182,11 @@ def _further_us(topology: Delay | Dumbbell, receivers: int) -> tuple[int, ...]:
 
 
 def _queued(topology: Dumbbell, hosts: HostSettings) -> dict[str, Egress]:
-    """The rate and the queue of each port of a switch that has them, by the queue's key."""
-    found = {key: Egress(place.rate.value, queue=queue.told(place)) for key, queue, place in topology.queues(hosts.mtu)}
+    """Return rate and queue of each port of a switch, by the queue's key."""
+    queues = topology.queues(hosts.mtu)
+    found = {key: Egress(place.rate.value, queue=queue.to_run(place)) for key, queue, place in queues}
     if topology.policer:
-        found["bottleneck_queue"] = replace(found["bottleneck_queue"], policer=topology.policer.told)
+        found["bottleneck_queue"] = replace(found["bottleneck_queue"], policer=topology.policer.to_run)
     return found
 
 
@@ -197,13 +197,13 @@ def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _of_host(topology: AnyTopology, hosts: HostSettings) -> Egress:
-    """The treatment of a host's outgoing packets, on its own side of the delay."""
+    """Return the egress of a host, on its side of the delay."""
     rate = (isinstance(topology, Dumbbell) and topology.host_rate) or topology.rate
     return Egress() if rate == "unlimited" else Egress(rate.value, queue=Queue("pfifo", hosts.local_queue))
 
 
 def _split(topology: AnyTopology) -> tuple[int, int]:
-    """Microseconds of delay towards the receivers and towards the senders."""
+    """Return the microseconds of delay towards the receivers and towards the senders."""
     rtt = topology.rtt.value
     if isinstance(topology, Direct):
         return rtt // 2, rtt - rtt // 2
@@ -215,6 +215,6 @@ def _split(topology: AnyTopology) -> tuple[int, int]:
 
 
 def _delayed(delay_us: int, topology: AnyTopology, drops: tuple[DeliberateDrop, ...] = ()) -> Egress:
-    """An unshaped egress that delays; it holds twice the smallest frames that can be under way."""
+    """Return an egress that only delays, with room for twice as many smallest frames as can be under way."""
     under_way = delay_us * topology.rate.value // 1_000_000 // _SMALLEST_FRAME_BITS
     return Egress(queue=Queue("pfifo", max(1000, 2 * under_way)), delay_us=delay_us, drops=drops)

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of queue as all but the guest see them: one class each, by the names of ``longfat.catalog.qdiscs``."""
+"""Kinds of queue outside the guest: one class each, listed in ``_EVERY``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
-from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import ConfigDict, Field
 
 from longfat.gates import Evidence
-from longfat.manifest.fields import REFERENCE
 from longfat.queues.aqm import KINDS as DECIDING
 from longfat.queues.fifo import Bfifo, Pfifo
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Limit
 from longfat.queues.red import Red
+from longfat.schema.fields import REFERENCE, WAITING, by_kind
 
 _EVERY: tuple[type[QueueKind], ...] = (Pfifo, Bfifo, Red, *DECIDING)
 
@@ -25,35 +23,25 @@ KINDS: dict[str, type[QueueKind]] = {kind.name: kind for kind in _EVERY}
 
 
 class Waiting(QueueKind):
-    """A queue whose kind is a factor's value: at each point of the sweep its keys are those of that kind."""
+    """A queue whose kind is a factor's value: its keys depend on the point of the sweep."""
 
     model_config = ConfigDict(extra="allow")
-    name: ClassVar[str] = "waiting"
+    name: ClassVar[str] = WAITING
     counts_packets: ClassVar[bool] = False
 
     kind: Annotated[str, Field(pattern=REFERENCE.pattern)]
     limit: Limit = 1
 
 
-def _tag(given: Any) -> str:
-    """A kind that is not known is for the plain one to refuse."""
-    kind = given.get("kind") if isinstance(given, dict) else getattr(given, "kind", None)
-    if isinstance(kind, str) and REFERENCE.fullmatch(kind):
-        return "<waiting>"
-    return f"<{kind}>" if isinstance(kind, str) and kind in KINDS else "<pfifo>"
-
-
 if TYPE_CHECKING:
     AnyQueue = QueueKind
 else:
-    # The type of a manifest's key that may have a queue of any kind.
-    AnyQueue = Annotated[
-        reduce(or_, (Annotated[kind, Tag(f"<{kind.name}>")] for kind in (*_EVERY, Waiting))), Discriminator(_tag)
-    ]
+    # The type of a key with a queue of any kind.
+    AnyQueue = by_kind({**KINDS, WAITING: Waiting}, default="pfifo")
 
 
 def settings_hold(evidence: Evidence) -> Iterator[str]:
-    """Each setting of a shaped interface's queue, beside its limit, reads back as declared."""
+    """Each setting of a shaped interface's queue except its limit reads back as declared."""
     for port, found in evidence.present_ports():
         queue = port.egress.queue
         if port.egress.rate_bps is not None and found["queue_kind"] == queue.kind:

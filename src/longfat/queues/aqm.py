@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues that decide by delay, and queues that take flows in turn: the keys of each, defaults as in Linux.
+"""AQMs and queues that take flows in turn: the keys of each, with Linux's defaults.
 
-A setting's key is its name in ``longfat.guest.options``; one without a value is left to the kernel.
+A setting's key is its name in ``longfat.guest.options``; a setting without a value is left to the kernel.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Limit, Place
 from longfat.runspec import Queue, Scalar
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 from longfat.units import Duration, Ratio, Size
 
 LONGEST_WAIT_US = 60_000_000
@@ -24,20 +24,21 @@ Tick = Annotated[Duration, f.Within("1 ms", "10 s")]
 Memory = Annotated[Size, f.Within("4 KiB", "1 GiB")]
 Whole = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 
-_LIMIT = "what it holds: packets, or a text such as 150 kB, 30 ms or 1.5 bdp (default {} packets)"
+_LIMIT = "limit: packets, or a text such as 150 kB, 30 ms or 1.5 bdp (default {} packets)"
 _TARGET = "how long packets may wait (default {})"
 _INTERVAL = "time within which the wait has to be below the target once (default 100 ms)"
-_ECN = "mark what asks for it by ECN, drop else (default {})"
-_FLOWS = "flows that it tells apart, by their hash (default 1024)"
+_ECN = "mark packets with ECN instead of dropping them (default {})"
+_FLOWS = "flows that it distinguishes, by their hash (default 1024)"
 _QUANTUM = "bytes that a flow sends in its turn (default: a full packet with Ethernet's header)"
-_STEP = "mark every packet that has waited longer and asks for it by ECN (default: none)"
+_STEP = "mark every ECN packet that has waited longer (default: none)"
 _MEMORY = "memory of its packets' buffers (default 32 MiB)"
 
 
 class Codel(QueueKind):
-    """Controlled delay: one queue, whose least wait is held to a target."""
+    """Controlled delay: one queue, whose least delay is held at a target."""
 
     name: ClassVar[str] = "codel"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: codel, limit: 1000, target: 5 ms, interval: 100 ms, ecn: true}",)
 
     kind: Literal["codel"] = Field(description="controlled delay, RFC 8289, tc-codel(8)")
     limit: Limit = Field(default=1000, description=_LIMIT.format(1000))
@@ -57,6 +58,7 @@ class FqCodel(Codel):
     """A CoDel for each flow; flows in turn, new ones first."""
 
     name: ClassVar[str] = "fq_codel"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: fq_codel, limit: 1000, flows: 256}",)
     draws: ClassVar[bool] = True
 
     kind: Literal["fq_codel"] = Field(description="a CoDel for each flow, RFC 8290, tc-fq_codel(8)")  # type: ignore[assignment]
@@ -68,22 +70,24 @@ class FqCodel(Codel):
 
 
 class Fq(QueueKind):
-    """Flows in turn, each with its own first in, first out."""
+    """Flows in turn, each with its own FIFO."""
 
     name: ClassVar[str] = "fq"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: fq, limit: 1000, flow_limit: 50}",)
     draws: ClassVar[bool] = True
 
     kind: Literal["fq"] = Field(description="flows in turn, tc-fq(8)")
     limit: Limit = Field(default=10000, description=_LIMIT.format(10000))
     flow_limit: f.Count = Field(default=100, description="packets of one flow that it holds (default 100)")
     quantum: f.Count | None = Field(default=None, description=_QUANTUM)
-    pacing: f.Switch = Field(default=True, description="keep to the rate that a local socket asks for (default true)")
+    pacing: f.Switch = Field(default=True, description="keep to the rate that a local socket requests (default true)")
 
 
 class Pie(QueueKind):
     """Proportional integral controller: the probability of a drop follows the wait and its change."""
 
     name: ClassVar[str] = "pie"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: pie, limit: 1000, target: 15 ms}",)
     draws: ClassVar[bool] = True
 
     kind: Literal["pie"] = Field(description="proportional integral controller, RFC 8033, tc-pie(8)")
@@ -106,7 +110,7 @@ class Pie(QueueKind):
     @model_validator(mode="after")
     def _check_ticks(self) -> Pie:
         if self.tupdate.value % 1_000:
-            raise f.fault(f"tupdate {self.tupdate} is no multiple of 1 ms, the tick of the guest's kernel")
+            raise f.fault(f"tupdate {self.tupdate} is not a multiple of 1 ms, the tick of the guest's kernel")
         return self
 
 
@@ -114,6 +118,7 @@ class FqPie(Pie):
     """A PIE for each flow; flows in turn."""
 
     name: ClassVar[str] = "fq_pie"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: fq_pie, limit: 1000, target: 15 ms}",)
 
     kind: Literal["fq_pie"] = Field(description="a PIE for each flow, tc-fq_pie(8)")  # type: ignore[assignment]
     limit: Limit = Field(default=10240, description=_LIMIT.format(10240))
@@ -129,6 +134,7 @@ class Cake(QueueKind):
     """Common applications kept enhanced, without its shaper: the wire keeps the rate."""
 
     name: ClassVar[str] = "cake"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: cake, limit: 4 MiB, flowmode: flows}",)
     counts_packets: ClassVar[bool] = False
     draws: ClassVar[bool] = True
     words: ClassVar[Mapping[str, Mapping[str, int]]] = {
@@ -146,7 +152,7 @@ class Cake(QueueKind):
         "ack_filter": {"off": 0, "on": 1, "aggressive": 2},
     }
 
-    kind: Literal["cake"] = Field(description="tc-cake(8); it always marks what asks for it by ECN")
+    kind: Literal["cake"] = Field(description="tc-cake(8); it always marks ECN packets")
     limit: Memory = Field(default=Size(32 << 20), description="memory of its packets' buffers (default 32 MiB)")
     rtt: Wait = Field(default=Duration(100_000), description="interval of its CoDel (default 100 ms)")
     target: Wait = Field(default=Duration(5_000), description=_TARGET.format("5 ms"))
@@ -160,8 +166,8 @@ class Cake(QueueKind):
         default="off", description="drop acknowledgments that a later one repeats (default off)"
     )
 
-    def told(self, place: Place) -> Queue:
-        """It limits memory instead of packets."""
+    def to_run(self, place: Place) -> Queue:
+        """Return the queue of a run, whose limit is memory instead of packets."""
         return Queue(self.name, None, None, self.parameters() | {"memory_limit": self.limit.value})
 
 
@@ -169,6 +175,7 @@ class Sfq(QueueKind):
     """Stochastic fairness: flows in turn by a hash."""
 
     name: ClassVar[str] = "sfq"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: sfq, limit: 127, depth: 20}",)
     draws: ClassVar[bool] = True
 
     kind: Literal["sfq"] = Field(description="stochastic fairness, tc-sfq(8)")
@@ -186,7 +193,7 @@ class Sfq(QueueKind):
     headdrop: f.Switch = Field(default=False, description="drop from the head of a flow's queue (default false)")
 
     def findings(self, place: Place) -> Iterator[Finding]:
-        """Numbers that the kernel would cut."""
+        """Yield numbers that the kernel would reduce."""
         most, packets = self.flows * self.depth, place.packets_in(self.limit)
         if packets > most:
             message = f"{packets} packets are more than {self.flows} flows of {self.depth} packets, {most}, can be"
@@ -197,9 +204,10 @@ class Sfq(QueueKind):
 
 
 class DualPi2(QueueKind):
-    """Two queues: one marks from a step on, and as often as the PI controller of the other asks for."""
+    """Two queues: one marks above a step, and with the probability of the other's PI controller."""
 
     name: ClassVar[str] = "dualpi2"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: dualpi2, limit: 1000, target: 15 ms, step_thresh: 1 ms}",)
     draws: ClassVar[bool] = True
     words: ClassVar[Mapping[str, Mapping[str, int]]] = {"ecn_mask": {"l4s_ect": 1, "any_ect": 3}}
     slack: ClassVar[Mapping[str, int]] = {"alpha": 1, "beta": 1}
@@ -232,12 +240,13 @@ class DualPi2(QueueKind):
 
 
 class Step(QueueKind):
-    """First in, first out, where every packet is marked that has waited longer than a threshold: what DCTCP asks for.
+    """A FIFO that marks every packet that has waited longer than a threshold, as DCTCP needs it.
 
     The kernel does so by a CoDel whose own target is out of reach.
     """
 
     name: ClassVar[str] = "step"
+    examples: ClassVar[tuple[str, ...]] = ("{kind: step, limit: 1000, threshold: 0.2 bdp}",)
 
     kind: Literal["step"] = Field(description="marks at a step, RFC 8257 section 4.1")
     limit: Limit = Field(default=1000, description=_LIMIT.format(1000))
@@ -251,8 +260,8 @@ class Step(QueueKind):
             message = f"{self.threshold} is {wait} here; allowed: up to {Duration(LONGEST_WAIT_US)}"
             yield Finding(("threshold",), message)
 
-    def told(self, place: Place) -> Queue:
-        """A threshold in any words is the time in which so much leaves."""
+    def to_run(self, place: Place) -> Queue:
+        """Return the queue of a run, whose threshold is the time in which that amount leaves."""
         never = LONGEST_WAIT_US
         parameters: dict[str, Scalar] = {"target": never, "interval": never, "ecn": 1}
         return Queue(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind of queue is: its keys of a manifest, what the kernel is told of it, and what it has to read back.
+"""The base of all kinds of queue: keys of a manifest, settings for the kernel, and their read-back.
 
 Must not know any kind.
 """
@@ -12,22 +12,22 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from longfat.manifest.closed import Closed
-from longfat.manifest.names import Finding
 from longfat.queues.limit import MOST_PACKETS, Limit, Place
 from longfat.runspec import Queue, Scalar
+from longfat.schema.closed import Closed
+from longfat.schema.names import Finding
 from longfat.units import Duration, Quantity, Ratio
 
 MOST_BYTES = 2**32 - 1  # a limit has 32 bits (struct tc_fifo_qopt in linux/pkt_sched.h)
-TIME_SLACK_US = 2  # CoDel keeps times in units of 1024 ns, PIE in 64 ns, and each is told in whole microseconds
+TIME_SLACK_US = 2  # CoDel keeps times in units of 1024 ns, PIE in 64 ns; both take whole microseconds
 
 
 class QueueKind(Closed):
     """A kind of queue whose settings are whole numbers: ``limit`` in packets, others by ``longfat.guest.options``.
 
-    ``name`` is its name in the manifest and of the qdisc. ``draws`` tells whether it decides at random.
-    ``words`` has the numbers of settings that are words in a manifest, ``slack`` by how much the kernel rounds others.
-    ``counts_packets`` tells whether its limit is one of packets.
+    ``name`` is its name in the manifest and in tc. ``draws`` is whether it makes random decisions. ``words`` has the
+    numbers of settings that are words in a manifest, ``slack`` the kernel's rounding of others. ``counts_packets`` is
+    whether its limit counts packets.
     """
 
     name: ClassVar[str]
@@ -37,25 +37,25 @@ class QueueKind(Closed):
     counts_packets: ClassVar[bool] = True
 
     kind: str
-    limit: Limit = Field(description="what it holds: packets, or a text such as 150 kB, 30 ms or 1.5 bdp")
+    limit: Limit = Field(description="limit: packets, or a text such as 150 kB, 30 ms or 1.5 bdp")
 
-    def told(self, place: Place) -> Queue:
-        """What the kernel is told of it; settings that are left to the kernel are absent."""
+    def to_run(self, place: Place) -> Queue:
+        """Return the queue of a run, without settings that are left to the kernel."""
         return Queue(self.name, place.packets_in(self.limit), None, self.parameters())
 
     def findings(self, place: Place) -> Iterator[Finding]:
-        """What is wrong among its keys, whose single values are all right; paths begin at the queue."""
+        """Yield the faults among its keys; paths begin at the queue."""
         return iter(())
 
     def range_findings(self, place: Place) -> Iterator[Finding]:
-        """Yield a limit that is in range in its own unit and not in the kernel's; paths begin at the queue."""
-        told = self.told(place)
-        for given, most, unit in ((told.limit_packets, MOST_PACKETS, "packets"), (told.limit_bytes, MOST_BYTES, "B")):
+        """Yield a limit that is out of range in the kernel's unit; paths begin at the queue."""
+        queue = self.to_run(place)
+        for given, most, unit in ((queue.limit_packets, MOST_PACKETS, "packets"), (queue.limit_bytes, MOST_BYTES, "B")):
             if given is not None and given > most:
                 yield Finding(("limit",), f"{self.limit} is {given} {unit} here; allowed: up to {most} {unit}")
 
     def parameters(self) -> dict[str, Scalar]:
-        """Its settings beside the limit, in the kernel's units."""
+        """Return its settings without the limit, in the kernel's units."""
         given = {key: getattr(self, key) for key in type(self).model_fields if key not in ("kind", "limit")}
         return {key: self._number(key, value) for key, value in given.items() if value is not None}
 
@@ -68,7 +68,7 @@ class QueueKind(Closed):
 
     @classmethod
     def misses(cls, name: str, queue: Queue, found: Mapping[str, Any]) -> Iterator[str]:
-        """What of the settings of the interface ``name`` did not read back as declared."""
+        """Yield the settings of interface ``name`` that did not read back as declared."""
         for key, declared in queue.parameters.items():
             slack = TIME_SLACK_US if key in cls.times() else cls.slack.get(key, 0)
             value = found.get(key)
@@ -77,10 +77,10 @@ class QueueKind(Closed):
 
     @classmethod
     def times(cls) -> frozenset[str]:
-        """Settings that are lengths of time."""
+        """Return the settings that are lengths of time."""
         return frozenset(key for key, field in cls.model_fields.items() if Duration in _parts(field.annotation))
 
 
 def _parts(annotation: Any) -> tuple[Any, ...]:
-    """A type, and those that it is made of."""
+    """Return a type and the types inside it."""
     return (annotation, *(part for inner in typing.get_args(annotation) for part in _parts(inner)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a queue holds, as a manifest words it: packets, a size, a time, or products of rate and round-trip time."""
+"""Limits of queues as a manifest has them: packets, a size, a time, or multiples of the BDP."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from longfat.errors import StudyError
-from longfat.manifest import fields as f
-from longfat.manifest.names import shown
 from longfat.network import frame_bytes
 from longfat.runspec import Egress
+from longfat.schema import fields as f
+from longfat.schema.names import shown
 from longfat.units import Duration, Quantity, Rate, Size
 
 MOST_PACKETS = 1_000_000
@@ -23,9 +23,9 @@ MOST_PACKETS = 1_000_000
 
 @dataclass(frozen=True, order=True)
 class Products(Quantity):
-    """Products of a path's rate and round-trip time, in thousandths."""
+    """Multiples of a path's BDP, in thousandths."""
 
-    dimension = "a number of products of rate and round-trip time"
+    dimension = "a multiple of the BDP"
     example = "1.5 bdp"
     units: ClassVar[Mapping[str, int]] = {"bdp": 1000}
 
@@ -35,7 +35,7 @@ class Products(Quantity):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a queue stands: its port's rate, the path's round-trip time, the MTU of the links."""
+    """The place of a queue: its port's rate, the path's round-trip time, the MTU of the links."""
 
     rate: Rate
     rtt: Duration
@@ -47,7 +47,7 @@ class Place:
         return frame_bytes(self.mtu_bytes, Egress())
 
     def bytes_in(self, limit: int | Quantity) -> int:
-        """Bytes of whole frames, cut to whole ones; a bare number is one of full packets."""
+        """Return a limit in bytes of frames, rounded down; a bare number counts full packets."""
         if isinstance(limit, int):
             return limit * self.frame_bytes
         if isinstance(limit, Size):
@@ -56,13 +56,13 @@ class Place:
         return int(time_us * self.rate.value / 8_000_000)
 
     def us_in(self, limit: int | Quantity) -> int:
-        """Microseconds that it takes to leave, cut to whole ones, and one at least."""
+        """Return the time in which a limit leaves, in microseconds, rounded down, at least 1."""
         return (
             limit.value if isinstance(limit, Duration) else max(1, self.bytes_in(limit) * 8_000_000 // self.rate.value)
         )
 
     def packets_in(self, limit: int | Quantity) -> int:
-        """Full packets, cut to whole ones, and one at least."""
+        """Return a limit in full packets, rounded down, at least 1."""
         return limit if isinstance(limit, int) else max(1, self.bytes_in(limit) // self.frame_bytes)
 
 
@@ -95,7 +95,7 @@ class _LimitText:
                     raise f.fault(error.message, error.hint) from error
                 if quantity.value:
                     return quantity
-                raise f.fault(f"{shown(given)} is nothing; a queue holds one packet at least")
+                raise f.fault(f"{shown(given)} is 0; a queue holds at least one packet")
         raise f.fault(f"{shown(given)} is not a limit of a queue", allowed)
 
 

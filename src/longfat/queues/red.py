@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RED in a manifest's words, in packets, and in those of ``tc``, in bytes of whole frames.
-
-Owns that conversion and the limits of the kernel's arithmetic.
-"""
+"""RED: from packets in a manifest to bytes of whole frames in ``tc``, within the limits of the kernel's arithmetic."""
 
 from __future__ import annotations
 
@@ -11,19 +8,21 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place
 from longfat.runspec import Queue, Scalar
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 
 PROBABILITY_SLACK = 1e-6
-FURTHER_SWITCHES = ("harddrop", "adaptive", "nodrop")  # of tc-red(8); none of them is ever asked for
+FURTHER_SWITCHES = ("harddrop", "adaptive", "nodrop")  # of tc-red(8), never used
 _AVERAGE_BITS = 32  # red_check_params() in include/net/red.h: thresholds times 2^W must fit
 
 
 class Red(QueueKind):
     """Random early detection at a bottleneck; lengths are in packets of the links' MTU."""
+
+    examples: ClassVar[tuple[str, ...]] = ("{kind: red, limit: 100, min: 10, max: 30, probability: 10 %, ecn: false}",)
 
     name: ClassVar[str] = "red"
     counts_packets: ClassVar[bool] = False
@@ -36,14 +35,14 @@ class Red(QueueKind):
     probability: f.Share = Field(description="probability of it just below `max`")
     burst: f.Count | None = Field(
         default=None,
-        description="packets whose burst the average lets pass: its weight follows (default: a third of max and twice "
-        "min, tc-red(8))",
+        description="burst in packets that the average lets pass, which sets its weight (default: a third of max and "
+        "twice min, tc-red(8))",
     )
-    ecn: f.Switch = Field(description="mark what asks for it by ECN, drop else")
+    ecn: f.Switch = Field(description="mark packets with ECN instead of dropping them")
     gentle: f.Switch = Field(
         default=False,
-        description="from `max` to twice that the probability rises on to 1, which no kernel has: only simulators can "
-        "(default false)",
+        description="let the probability rise to 1 between `max` and twice `max`, which only simulators can (default "
+        "false)",
     )
 
     @model_validator(mode="after")
@@ -51,13 +50,13 @@ class Red(QueueKind):
         if not self.min < self.max <= self.limit:
             raise f.fault(f"min {self.min}, max {self.max} and limit {self.limit} do not ascend")
         if self.burst is not None and self.burst < self.min:
-            raise f.fault(f"burst {self.burst} is below min {self.min}: no weight of the average gives that")
+            raise f.fault(f"burst {self.burst} is below min {self.min}: no weight of the average has this effect")
         return self
 
-    def told(self, place: Place) -> Queue:
-        """The queue as ``tc`` takes it; a packet is as long as the shaper around it counts it."""
+    def to_run(self, place: Place) -> Queue:
+        """Return the queue as ``tc`` takes it; a packet is as long as the link's rate counts it."""
         frame = place.frame_bytes
-        # The formula of tc-red(8), rounded up: a value that is rounded down may have no weight at all.
+        # The formula of tc-red(8), rounded up: a value rounded down may have no weight.
         burst = self.burst or -(-(2 * self.min + self.max) // 3)
         parameters: dict[str, Scalar] = {
             "min": self.min * frame,
@@ -72,14 +71,15 @@ class Red(QueueKind):
         return Queue("red", None, self.limit * frame, parameters)
 
     def findings(self, place: Place) -> Iterator[Finding]:
-        """Thresholds and a weight of which the kernel cannot keep the average."""
-        message = _kernel_fault(self.told(place))
+        """Yield thresholds and a weight that exceed the kernel's arithmetic."""
+        message = _kernel_fault(self.to_run(place))
         if message:
             yield Finding((), message, "give a smaller burst, or smaller thresholds")
 
     @classmethod
     def misses(cls, name: str, queue: Queue, found: Mapping[str, Any]) -> Iterator[str]:
-        """Thresholds, probability (the kernel keeps 32 bits of it), weight and switches read back equal."""
+        """Yield thresholds, probability (32 bits in the kernel), weight and switches that did not read back as "
+        "declared."""
         for key in ("min", "max"):
             if found.get(key) != queue.parameters[key]:
                 yield f"{key} of {name} is {found.get(key)} bytes, declared {queue.parameters[key]} bytes"
@@ -94,7 +94,7 @@ class Red(QueueKind):
 
 
 def _kernel_fault(queue: Queue) -> str | None:
-    """Why a kernel would not take it, or None."""
+    """Return the reason why a kernel refuses the queue, or None."""
     try:
         weight = queue.red_weight_log
     except ValueError as error:

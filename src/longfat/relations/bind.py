@@ -13,12 +13,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 
 from longfat.manifest.expressions import ExpressionError
-from longfat.manifest.names import unknown
 from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics import METRICS, Metric
 from longfat.metrics.quantities import Condition, Selection
 from longfat.relations.formulas import FORMULAS
 from longfat.runspec import Scalar
+from longfat.schema.names import unknown
 
 
 class RelationError(ExpressionError):

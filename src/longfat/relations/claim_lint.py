@@ -13,11 +13,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from longfat.manifest.idle import varies
-from longfat.manifest.names import Finding
 from longfat.manifest.study import Study
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons
 from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
+from longfat.schema.names import Finding
 
 
 def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:

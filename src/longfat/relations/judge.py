@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from longfat.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError
 from longfat.files import write_whole
-from longfat.manifest.names import shown
 from longfat.manifest.study import Study
 from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, VerdictWord, category_of
@@ -26,7 +26,7 @@ from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_firs
 from longfat.relations.limits import Outcome, fallen
 from longfat.relations.needs import unmet
 from longfat.relations.paper import PaperNumbers, printed_numbers
-from longfat.seals import check_seal, seal, seal_of
+from longfat.schema.names import shown
 
 VERDICTS = "verdicts.json"
 INSTEAD = "instead: "  # prefix of comparisons of a known deviation
@@ -94,7 +94,7 @@ class Origin:
 def judge(results: Path, study: Study, claims: Sequence[Claim], files: Iterable[Path]) -> list[Verdict]:
     """Return the verdict on every claim, in the order of the claims, and write ``verdicts.json``.
 
-    The file is sealed with the dataset and the ``files`` of the study. Raises RigError if the dataset is missing or
+    Its checksums include the dataset and the ``files`` of the study. Raises RigError if the dataset is missing or
     nothing can be written.
     """
     grounds = Grounds(study, load_dataset(results))
@@ -113,8 +113,8 @@ def judge(results: Path, study: Study, claims: Sequence[Claim], files: Iterable[
         write_whole(path, json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True) + "\n")
     except OSError as error:
         raise RigError(f"cannot write the verdicts: {error}", where=str(path)) from error
-    made_of = [results / FIRST, seal_of(results, "dataset")]
-    seal(results, "verdicts", [path, *made_of], files)
+    made_of = [results / FIRST, checksums_of(results, "dataset")]
+    write_checksums(results, "verdicts", [path, *made_of], files)
     return verdicts
 
 
@@ -143,7 +143,7 @@ def _read(results: Path, study_dir: Path | None = None) -> tuple[list[Verdict], 
         raise _unreadable(path, f"{place}: {shown(first['input'])}: {first['msg'].lower()}") from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unreadable(path, repr(error)) from error
-    check_seal(results, "verdicts", study_dir)
+    verify_checksums(results, "verdicts", study_dir)
     return verdicts, origin
 
 

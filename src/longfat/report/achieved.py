@@ -35,7 +35,7 @@ def achieved(dataset: Dataset) -> list[Achieved]:
     for experiment, ids in sorted(runs.items()):
         interfaces = [row for one in ids for row in dataset.achieved.get(one, ()) if row["rate_bps"] or row["delay_us"]]
         for name, rows in _by(interfaces, "interface").items():
-            found.append(Achieved(experiment, name, _settings(rows), _traffic(rows)))
+            found.append(Achieved(experiment, name, settings_text(rows), traffic_text(rows)))
         flows = [row for one in ids for row in dataset.flows.get(one, ())]
         for cca, rows in _by(flows, "cca").items():
             sent = _joined(
@@ -53,8 +53,8 @@ def _by(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, _Rows]:
     return dict(sorted(groups.items()))
 
 
-def _settings(rows: _Rows) -> str:
-    """Rate, queue, delay and MTU, as read back from the kernel."""
+def settings_text(rows: _Rows) -> str:
+    """Format rate, queue, delay and MTU of an interface, as read back from the kernel."""
     return _joined(
         _span(rows, "rate_bps", 1e-6, "Mbit/s"),
         _texts(row["queue_kind"] for row in rows if row["queue_kind"]),
@@ -65,8 +65,8 @@ def _settings(rows: _Rows) -> str:
     )
 
 
-def _traffic(rows: _Rows) -> str:
-    """The rate of an interface while it was busy, and its drops."""
+def traffic_text(rows: _Rows) -> str:
+    """Format the rate of an interface while it was busy, and its drops."""
     busy = [{"bps": 8e9 * row["sent_bytes"] / row["busy_ns"]} for row in rows if row["busy_ns"]]
     deliberate = (
         _span(rows, "deliberate_drops", 1, "deliberate") if any(row["deliberate_drops"] for row in rows) else ""
@@ -79,13 +79,13 @@ def _joined(*parts: str) -> str:
 
 
 def _texts(given: Iterable[str]) -> str:
-    """The distinct texts; the first and the last of more than three."""
+    """Return the distinct texts; the first and the last of more than three."""
     texts = sorted(set(given), key=lambda text: (len(text), text))
     return ", ".join(texts) if len(texts) <= 3 else f"{texts[0]} to {texts[-1]} ({len(texts)})"
 
 
 def _span(rows: _Rows, key: str, factor: float, unit: str) -> str:
-    """The smallest and the largest value; "" without values."""
+    """Return the smallest and the largest value; "" without values."""
     values = [row[key] * factor for row in rows if row[key] is not None]
     if not values:
         return ""

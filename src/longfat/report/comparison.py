@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdicts of a study under two stacks, today's and that of the paper's era, by the committed evidence."""
+"""The verdicts of a study under today's stack and under the stack of the paper's era, by the committed evidence."""
 
 from __future__ import annotations
 

@@ -12,15 +12,16 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longfat.dataset.load import Dataset, Interface, Row
+from longfat.dataset.load import Dataset, Row
 from longfat.figures import style
 from longfat.plan.model import Plan
 from longfat.record.bundle import run_folder_name
+from longfat.report.achieved import settings_text, traffic_text
 from longfat.report.numbers import shown
 from longfat.report.samples import series_of
 from longfat.report.settings import drawn_lines, host_lines, network_lines
 
-DIGITS = 12  # of a run's id
+DIGITS = 12  # digits of a run's id
 
 
 def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[str]]) -> str:
@@ -45,13 +46,16 @@ def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[
 
 
 def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str, Any]]:
-    """Settings and read-back of each distinct run, as numbers of lines of ``texts``."""
+    """Return settings and read-back of each distinct run, as numbers of lines of ``texts``."""
     found = {}
     for run in plan.runs:
         if run.run_id in found:
             continue
         declared = [*network_lines(run.spec), *drawn_lines([run.spec]), *host_lines(run.spec)]
-        achieved = [_interface(row) for row in dataset.achieved.get(run.run_id, ())]
+        achieved = [
+            f"{row['interface']}: {settings_text([row])}; {traffic_text([row])}"
+            for row in dataset.achieved.get(run.run_id, ())
+        ]
         flows = dataset.flows.get(run.run_id, ())
         found[run.run_id] = {
             "id": run.run_id[:DIGITS],
@@ -63,7 +67,7 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
 
 
 def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """The entries of the lock, with the number of the run of each: two entries may share a run."""
+    """Return the entries of the lock, with the number of the run of each: two entries may share a run."""
     outcome = {(run.scenario, run.repetition): run for run in dataset.runs}
     place = {run_id: number for number, run_id in enumerate(ids)}
     return [
@@ -81,17 +85,9 @@ def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str,
 
 
 def _colours(dataset: Dataset) -> dict[str, str]:
-    """The colour of each congestion control in the figures."""
+    """Return the colour of each congestion control in the figures."""
     names = sorted({row["cca"] for rows in dataset.flows.values() for row in rows}, key=style.order)
     return {name: style.look(name, place)[0] for place, name in enumerate(names)}
-
-
-def _interface(row: Interface) -> str:
-    rate = f"{row['rate_bps'] / 1e6:,.6g} Mbit/s, " if row["rate_bps"] else ""
-    queue = f"{row['queue_kind']} of {row['limit_packets'] or row['limit_bytes']}, " if row["queue_kind"] else ""
-    delay = f"delay {row['delay_us'] / 1e3:g} ms, " if row["delay_us"] else ""
-    drops = f"{row['drops'] or 0} drops"
-    return f"{row['interface']}: MTU {row['mtu_bytes']} B, {rate}{queue}{delay}{drops}"
 
 
 def _flow(row: Row) -> str:

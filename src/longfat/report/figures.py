@@ -103,7 +103,7 @@ def sections_of(figures: Sequence[FigureView], header: Header) -> list[tuple[str
 
 
 def _content(folder: Path, figure: Figure) -> Content | None:
-    """The content in the results; None for a figure that was not drawn or has no data."""
+    """Return the content in the results; None for a figure that was not drawn or has no data."""
     picture, data = (folder / f"{figure.artifact}.{kind}" for kind in ("svg", "csv"))
     if not data.exists():
         return None
@@ -122,7 +122,7 @@ def _inline(svg: str, figure: Figure) -> str:
 
 
 def _committed(figure: Figure, plan: Plan, evidence: Evidenced) -> Content | None:
-    """The content from the committed runs of the first profile with data, which have no samples for curves.
+    """Return the content from the committed runs of the first profile with data, which have no samples for curves.
 
     Only runs of the results' own backend: the report of a simulator shows no numbers of a kernel.
     """
@@ -138,7 +138,7 @@ def _committed(figure: Figure, plan: Plan, evidence: Evidenced) -> Content | Non
 
 
 def _made_with(plan: Plan, experiments: Sequence[str]) -> str:
-    """The number of runs behind a figure, and their kernels; "" without runs."""
+    """Return the number of runs behind a figure, and their kernels; "" without runs."""
     runs = [run for run in plan.runs if run.experiment in experiments]
     kernels: dict[str, None] = {}
     for run in runs:

@@ -15,7 +15,7 @@ from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
 from longfat.report.numbers import allowed, measured
 
-WIDTH, HEIGHT, UNIT = 240, 16, 40  # of the drawing of a row, and of a unit of the scale in it
+WIDTH, HEIGHT, UNIT = 240, 16, 40  # size of the drawing of a row, and of a unit of its scale
 EDGE = 2.85  # the place of an arrow for values that lie farther out
 NARROW = 0.05  # half of a band with equal ends, relative to them
 _ONWARD = ("end of ", "below ", "sums of ", "figure", "table")  # beginnings of places that name no section

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from longfat.checksums import verify_checksums
 from longfat.dataset.load import load_dataset
 from longfat.errors import LongfatError
 from longfat.evidence.baselines import Baseline
@@ -30,7 +31,6 @@ from longfat.report.forest import Part, by_section, forest
 from longfat.report.page import render, write_page
 from longfat.report.readme import read_readme
 from longfat.report.report import REPORT, coverage
-from longfat.seals import check_seal
 from longfat.studies import StudyFolder
 
 FRONT = "index.html"
@@ -127,7 +127,7 @@ def _fill(card: Card, header: Header, study: StudyFolder, verdicts: list[Verdict
 
 
 def _picture(study: StudyFolder, verdicts: Sequence[Verdict], folders: Sequence[Path]) -> str:
-    """The address of the plot with the most claims; "" without a plot. The text of a table would be too small."""
+    """Return the address of the plot with the most claims; "" without a plot. The text of tables would be too small."""
     artifacts = Counter(name for one in verdicts for name in (one.artifact, *one.also) if name)
     for name, _ in artifacts.most_common():
         for folder in folders if name not in study.catalogue.tables else ():
@@ -145,7 +145,7 @@ def _evidence(evidence: Evidenced) -> Source:
 def _results(folder: Path, plan: Plan) -> Source:
     report = ""
     if (folder / REPORT).exists():
-        check_seal(folder, "report")
+        verify_checksums(folder, "report")
         report = quote(f"{folder.name}/{REPORT}", errors="surrogateescape")
     statuses = [run.status for run in load_dataset(folder).runs]
     setting = f"{plan.profile}, {plan.stack}, {plan.pins.get('backend', 'none')}"

@@ -39,7 +39,7 @@ def inlined(svg: str, name: str, title: str) -> str:
 
 
 def _opening(box: str, cut: int, title: str) -> str:
-    """The opening tag without the topmost ``cut`` points of the drawing."""
+    """Return the opening tag without the topmost ``cut`` points of the drawing."""
     left, top, width, height = (float(number) for number in box.split())
     seen = f"{left:g} {top + cut:g} {width:g} {height - cut:g}"
     return f'<svg viewBox="{seen}" role="img" aria-label="{html.escape(title)}">'

@@ -22,7 +22,7 @@ from traitlets.config import Config
 
 from longfat.data.opened import RESULTS_VARIABLE, STUDY_VARIABLE
 from longfat.errors import RigError, StudyError
-from longfat.figures.drawing import seal_figures
+from longfat.figures.drawing import write_figure_checksums
 from longfat.files import write_whole
 from longfat.scratch import scratch_in
 from longfat.studies import StudyFolder
@@ -68,13 +68,13 @@ class _Execution:
         provisioner = self._client.km and self._client.km.provisioner
         if process := getattr(provisioner, "process", None):
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+                os.killpg(process.pid, signal.SIGKILL)  # it leads its own session
 
 
 def run_notebook(notebook: Path, results: Path, study: Path) -> Path:
     """Execute a notebook and write the executed copy to ``results/notebook.ipynb``.
 
-    Raises StudyError if the file is no notebook, RigError if a cell fails.
+    Raises StudyError if the file is not a notebook, RigError if a cell fails.
     """
     try:
         document = nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
@@ -99,7 +99,7 @@ def run_notebook(notebook: Path, results: Path, study: Path) -> Path:
             raise RigError(f"a cell of the notebook failed: {last}", where=str(notebook), hint=hint) from error
     target = results / EXECUTED
     write_whole(target, nbformat.writes(document) + "\n")  # type: ignore[no-untyped-call]
-    seal_figures(results, StudyFolder(study).drawn_by, target)
+    write_figure_checksums(results, StudyFolder(study).drawn_by, target)
     return target
 
 
@@ -110,7 +110,7 @@ def _socket_folder() -> Path:
 
 
 def _environment(results: Path, study_dir: Path, scratch: str) -> dict[str, str]:
-    """The caller's environment with the folders to read and this package, without settings of IPython or matplotlib."""
+    """Return the caller's environment with the folders to read and this package, without other settings."""
     package = str(Path(__file__).resolve().parents[2])
     known = os.environ.get("PYTHONPATH")
     return {

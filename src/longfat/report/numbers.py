@@ -64,7 +64,7 @@ def allowed(evidence: Evidence) -> str:
 
 
 def _enough(evidence: Evidence) -> int:
-    """The number of digits that keeps a mean on its side of each limit."""
+    """Return the number of digits that keeps a mean on its side of each limit."""
     mean, limits = evidence.mean or 0.0, [x for x in (evidence.limit_low, evidence.limit_high) if x is not None]
     for digits in range(DIGITS, _MOST):
         rounded = float(f"{mean:.{digits}g}")
@@ -74,13 +74,13 @@ def _enough(evidence: Evidence) -> int:
 
 
 def _tiny(evidence: Evidence) -> bool:
-    """Whether the limits are so small that they need a power of ten."""
+    """Return whether the limits are so small that they need a power of ten."""
     ends = [abs(end) for end in (evidence.limit_low, evidence.limit_high) if end]
     return bool(ends) and max(ends) < FINEST
 
 
 def _least(mean: float) -> float:
-    """The width of the narrowest interval that is printed."""
+    """Return the width of the narrowest interval that is printed."""
     return max(FINEST, 1e-9 * abs(mean))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The provenance of the results of a report: runs, kernel, commit, machine and limits in a few lines, and all digests.
 
-The only times in it are those of the records, so equal results give equal lines.
+All times in it come from the records, so equal results give equal lines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from longfat.report.reference import inputs_of
 def provenance(
     plan: Plan, dataset: Dataset, origin: Origin, evidence: Evidenced | None, made: MadeOn | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield a name and a text for each line."""
+    """Yield name and text of each line about the origin of the results."""
     found = Counter(run.status for run in dataset.runs)
     bad = [f"{number} {status}" for status, number in sorted(found.items()) if status != "ok"]
     checked = "each passed the gates: every declared setting was read back from the kernel"

@@ -99,7 +99,7 @@ def _causes(blocks: Sequence[str], claims: tuple[str, ...]) -> Iterator[Cause]:
 
 
 def _heads(text: str) -> str:
-    """The text in bold letters."""
+    """Return the text in bold letters."""
     return " ".join(_HEAD.findall(" ".join(text.split())))
 
 
@@ -110,7 +110,7 @@ def _names(text: str, claim: str) -> bool:
 def _html(blocks: Iterable[str]) -> str:
     """Render Markdown without relative links, which are relative to the README.
 
-    Each block becomes one line, so that a number at the beginning of a line is no item of a list.
+    Each block becomes one line, so that a number at the beginning of a line does not begin a list.
     """
     markdown = MarkdownIt("commonmark", {"html": False})
     lines = "\n\n".join(" ".join(block.split()) for block in blocks)

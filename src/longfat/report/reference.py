@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from longfat.checksums import verify_checksums
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.load import load_dataset
 from longfat.errors import RigError, StudyError
@@ -23,7 +24,6 @@ from longfat.files import write_whole
 from longfat.plan.lockfile import read_lock
 from longfat.record.bundle import run_folder_name
 from longfat.relations.judge import read_verdicts
-from longfat.seals import check_seal
 from longfat.studies import REFERENCE, StudyFolder
 
 KEYS = ("backend", "kernel", "image", "code", "lock")
@@ -104,7 +104,7 @@ def inputs_of(results: Path) -> dict[str, str]:
 
 
 def _facts(results: Path, folder: StudyFolder) -> dict[str, Any]:
-    check_seal(results, "dataset")
+    verify_checksums(results, "dataset")
     plan = read_lock(results / "lock.json")
     tables = dataset_digests(results)
     exclusions = (results / "dataset" / "exclusions.csv").read_text(encoding="utf-8").splitlines()
@@ -121,7 +121,7 @@ def _facts(results: Path, folder: StudyFolder) -> dict[str, Any]:
 
 
 def _nearness(reference: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[bool, bool, int]:
-    """The order of references: equal inputs first, then the same profile and stack, then the number of equal inputs."""
+    """Return the sort key of a reference: equal inputs, the same profile and stack, the number of equal inputs."""
     equal = sum(reference["key"][name] == found["key"][name] for name in KEYS)
     settings = (reference.get("profile"), reference.get("stack")) == (found["profile"], found["stack"])
     return equal == len(KEYS), settings, equal

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
+from longfat.checksums import checksums_of, write_checksums
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.judged import Evidenced, Judged
@@ -37,7 +38,6 @@ from longfat.report.page import render, write_page
 from longfat.report.provenance import digests_of, exclusions_of, provenance
 from longfat.report.readme import Cause, Readme, read_readme
 from longfat.report.settings import Settings, settings_of
-from longfat.seals import seal, seal_of
 from longfat.studies import CLAIMS, FIGURES, StudyFolder
 
 REPORT = "report.html"
@@ -73,8 +73,8 @@ def write_report(
         conditions=[one for one in conditions if one.claims],
     )
     path = write_page(results / REPORT, render("report.html.j2", report=view))
-    before = (seal_of(results, step) for step in ("dataset", "verdicts", "figures"))
-    seal(results, "report", [path, *(one for one in before if one.exists())])
+    before = (checksums_of(results, step) for step in ("dataset", "verdicts", "figures"))
+    write_checksums(results, "report", [path, *(one for one in before if one.exists())])
     return path
 
 

@@ -47,7 +47,7 @@ TABLES: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
 MEAN_US = 200_000  # the acknowledged rate is a mean over this time
 MOST = 400_000  # samples; of more, each series keeps every k-th
 UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
-_STATE_DIGITS = 5  # of the largest value of a series of cca_state
+_STATE_DIGITS = 5  # digits of the largest value of a series of cca_state
 
 
 def series_of(dataset: Dataset, runs: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
@@ -94,7 +94,7 @@ def steps(values: Numbers) -> list[int]:
 
 
 def _acked_mbps(t_us: Numbers, acked_bytes: Numbers) -> Numbers:
-    """The rate acknowledged in the time ``MEAN_US`` before each sample, or since the first."""
+    """Return the rate acknowledged in the time ``MEAN_US`` before each sample, or since the first."""
     places = np.arange(len(t_us))
     before = np.minimum(np.searchsorted(t_us, t_us - MEAN_US), np.maximum(places - 1, 0))
     spans = t_us - t_us[before]

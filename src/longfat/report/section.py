@@ -45,7 +45,7 @@ def renewed(text: str, one: Evidenced, today: Evidenced | None) -> str:
 
 
 def _value(found: re.Match[str], one: Evidenced) -> str:
-    """The value of an expression, with the number of decimals in the text."""
+    """Return the value of an expression, with the number of decimals in the text."""
     try:
         number = one.value(found["expression"])
     except RelationError as error:

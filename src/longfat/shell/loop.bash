@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# What reads commands in the guest: says that it is ready, waits for the next line as a file, executes it.
+# Loop of a shell in the guest: reports that it is ready, waits for the next line as a file, executes it.
 # Waiting takes no virtual time: the guest never sleeps, and the host stops it until there is a line.
 trap : INT
 [[ -v ORIGIN ]] || sleep 1 # in the first second after a boot ping(8) asks without a pause
 
-# Go on as a shell on another node, from the same line on; or execute a command there.
+# Continue as a shell on another node, with the next line, or execute a command there.
 on() {
     [[ -e /run/netns/$1 ]] || { echo "no node $1: $(cd /run/netns && echo *)" >&2; return 1; }
     if (($# > 1)); then

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A guest with a shell, as seen from the host: lines go in as files, output comes out of its console.
+"""Host's side of a guest with a shell: lines go in as files, and output comes from its console.
 
-Between two lines the guest is stopped (SIGSTOP), so its clock stands still: commands alone make time pass.
+Between two lines the guest is stopped (SIGSTOP), so its clock stands still: time passes only during commands.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from longfat.runspec import RunSpec
 from longfat.scratch import scratch_in
 
 INSIDE = (Path(__file__).with_name("inside.py"), Path(__file__).with_name("loop.bash"))
-# The guest's first process; the command line of a kernel is split at spaces.
+# The guest's first process, passed in base64 because a kernel's command line is split at spaces.
 START = f"""
 import sys
 sys.path[:] = {FOLDERS!r}
@@ -39,12 +39,12 @@ init.main()
 """
 READY, END = b"\x1e", b"\x1f"
 INTERRUPT = b"\x03"
-FAREWELL = b"reboot: Power down\n"  # of the kernel, at its end
+FAREWELL = b"reboot: Power down\n"  # last message of the kernel
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What the shell says when it is ready: the last command's status, virtual time in us, node, working folder."""
+    """State of a shell that is ready: the last command's status, virtual time in us, node, working folder."""
 
     status: int
     time_us: int
@@ -56,7 +56,7 @@ class Prompt:
 
 
 class Session:
-    """The running guest. ``show`` is given what its console says, as text, when it says it."""
+    """A running guest. ``show`` receives the output of its console as it appears."""
 
     def __init__(self, task: Path, process: subprocess.Popen[bytes], show: Callable[[str], None]) -> None:
         self._task, self._process, self._show = task, process, show
@@ -65,9 +65,9 @@ class Session:
         self._interrupted = False
 
     def prompt(self) -> Prompt | None:
-        """Wait until the shell is ready for a line, and stop the guest; None when it has ended.
+        """Wait until the shell is ready for a line, and stop the guest. Return None if the guest has ended.
 
-        Ctrl-C interrupts what runs in the shell; a second one, before that has ended, raises KeyboardInterrupt.
+        Ctrl-C interrupts the program in the shell; a second Ctrl-C before its end raises KeyboardInterrupt.
         """
         while True:
             try:
@@ -82,34 +82,34 @@ class Session:
     def _prompt(self) -> Prompt | None:
         assert self._process.stdout is not None
         while END not in self._rest:
-            said, ready, rest = self._rest.partition(READY)
-            self._told(said)
+            output, ready, rest = self._rest.partition(READY)
+            self._show_text(output)
             self._rest = ready + rest
             more = os.read(self._process.stdout.fileno(), 65536)
             if not more:
                 return None
             self._rest += more
-        told, _, self._rest = self._rest.partition(END)
-        said, _, facts = told.partition(READY)
-        self._told(said)
+        last, _, self._rest = self._rest.partition(END)
+        output, _, facts = last.partition(READY)
+        self._show_text(output)
         os.kill(self._process.pid, signal.SIGSTOP)
         self._interrupted = False
         status, time_us, node, folder = facts.decode().split(" ", 3)
         return Prompt(int(status), int(time_us), node, folder)
 
-    def _told(self, said: bytes) -> None:
-        if text := said.replace(b"\r", b"").replace(FAREWELL, b"").decode(errors="replace"):
+    def _show_text(self, output: bytes) -> None:
+        if text := output.replace(b"\r", b"").replace(FAREWELL, b"").decode(errors="replace"):
             self._show(text)
 
     def exit_status(self) -> int:
-        """What a shell that has ended ended with. Raises RigError when it was the guest that ended."""
+        """Return the exit status of a shell that has ended. Raises RigError if the guest ended before it."""
         try:
             return int((self._task / "raw" / "status").read_text())
         except (OSError, ValueError) as error:
-            raise RigError("the guest ended, and with it its shell") from error
+            raise RigError("the guest ended before its shell") from error
 
     def give(self, line: str) -> None:
-        """Let the guest go on with a line."""
+        """Give the shell a line and let the guest continue."""
         path = self._task / "lines" / str(self._number)
         draft = path.with_suffix(".new")
         draft.write_text(f"{line}\n")
@@ -120,7 +120,7 @@ class Session:
 
 @contextmanager
 def session(backend: VirtualBackend, spec: RunSpec, node: str, show: Callable[[str], None]) -> Iterator[Session]:
-    """A guest with the network of a run up and a shell on one of its nodes. Raises RigError."""
+    """Start a guest with the network of a run and a shell on one of its nodes. Raises RigError."""
     with scratch_in(scratch_folder(backend.jail), GUEST_FOLDER) as task:
         (task / "raw").mkdir()
         (task / "lines").mkdir()
@@ -138,9 +138,9 @@ def session(backend: VirtualBackend, spec: RunSpec, node: str, show: Callable[[s
 
 
 def converse(session: Session, line_for: Callable[[Prompt], str | None]) -> int:
-    """Give the shell line after line until there is none, or it has ended; the status of the last command.
+    """Give the shell all lines and return the status of the last command, or of a shell that has ended.
 
-    Raises RigError when the guest ends before its shell is ready.
+    Raises RigError if the guest ends before its shell is ready.
     """
     prompt = session.prompt()
     if prompt is None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of traffic as all but the guest see them: one module each, by the names of ``longfat.runspec.KINDS``.
+"""Kinds of traffic outside the guest: one module with a ``KIND`` for each name in ``longfat.runspec.KINDS``.
 
-Each module has a ``KIND``. What runs beside the packets is in ``longfat.guest.kinds``.
+The code next to the packets is in ``longfat.guest.kinds``.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ KINDS: dict[str, Kind] = {name: import_module(f"{__name__}.{name}").KIND for nam
 """Every kind by its name."""
 
 SECTIONS: dict[str, Section[Any, Any]] = {name: kind for name, kind in KINDS.items() if isinstance(kind, Section)}
-"""Those that have a section of an experiment to themselves, which has their name."""
+"""Kinds with their own section of an experiment, by its name."""
 
 TABLES: tuple[Table, ...] = tuple(table for kind in KINDS.values() for table in kind.tables)
-"""The tables of the dataset that are of one kind alone."""
+"""The tables of the dataset that belong to one kind."""
 
 ALL_GATES: tuple[Gate, ...] = (*GATES, settings_hold, *(gate for kind in KINDS.values() for gate in kind.gates))
 """The gates of every run, of its queues and of its traffic."""
@@ -30,10 +30,10 @@ _OF_RECORD: dict[type, Section[Any, Any]] = {RECORDS[name]: section for name, se
 
 
 def section_of(record: object) -> Section[Any, Any]:
-    """The kind of what stands in a RunSpec."""
+    """Return the kind of a record of a RunSpec."""
     return _OF_RECORD[type(record)]
 
 
 def misses(evidence: Evidence) -> tuple[str, ...]:
-    """Why a run does not count, by every gate; empty for a valid run."""
+    """Return the reasons of all gates why a run is invalid; empty for a valid run."""
     return reasons_of(ALL_GATES, evidence)

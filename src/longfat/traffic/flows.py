@@ -1,38 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP flows: bulk traffic by iperf2, or as much as an application has to send. Every backend has bulk traffic.
+"""TCP flows: bulk traffic by iperf2, or the data of a limited application. Every backend has bulk traffic.
 
-Everything else about a run may refer to flows. So most of their gates are among those of every run (``longfat.gates``),
-and their table is read by ``longfat.dataset`` itself.
+Most gates of flows are in ``longfat.gates``, and ``longfat.dataset`` reads their table, because other parts of a run
+refer to flows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from pydantic import Field
 
 from longfat.gates import Evidence
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.runspec import Flow as Record
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 from longfat.traffic.kind import Around, Cost, Path, Section, Sides, TcpEntry
 from longfat.units import Duration
 
-SECONDS_PER_WRITE = 1e-4  # of a limited application: clock, wait and write, a system call each
-LAST_WRITE_BYTES = 1448  # of a connection may be due less than a byte, or a write, before its end
-LINUX_DOUBLING = 2  # the kernel doubles the window that is asked for (socket(7))
+SECONDS_PER_WRITE = 1e-4  # of a limited application: three system calls
+LAST_WRITE_BYTES = 1448  # of a connection, may be due too late to be written
+LINUX_DOUBLING = 2  # the kernel doubles the requested window (socket(7))
 
 
 class Flow(TcpEntry):
     """TCP traffic from one host to another for a given time, or several such flows."""
 
+    examples: ClassVar[tuple[str, ...]] = (
+        "{name: bulk, from: client1, to: server, algorithm: reno, window: 1 MiB, duration: 60 s}",
+    )
+
     window: f.Window | None = Field(
         default=None,
-        description="socket buffer of both ends; limits of the hosts follow it unless `sysctls` has them (default: "
+        description="socket buffer of both ends; the hosts' limits follow it unless `sysctls` has them (default: "
         "auto-tuning)",
     )
     send_window: f.Window | None = Field(
-        default=None, description="socket buffer of the sending end alone (default: that of `window`)"
+        default=None, description="socket buffer of the sending end (default: `window`)"
     )
     start_jitter: f.Delay = Field(
         default=Duration(0),
@@ -41,31 +46,33 @@ class Flow(TcpEntry):
     streams: f.Count = Field(default=1, description="parallel connections (default 1)")
     transfer: f.Transfer | None = Field(
         default=None,
-        description="what a connection carries before another follows it, until `duration` is over (default: one "
-        "connection for all of the duration)",
+        description="amount that a connection carries before another follows it, until `duration` is over (default: "
+        "one connection for the whole duration)",
     )
     rate: f.LinkRate | None = Field(
         default=None,
-        description="rate at which its application has data to send, all connections together (default: without limit)",
+        description="rate at which its application has data to send on all connections (default: unlimited)",
     )
     on_time: f.Length | None = Field(
         default=None,
-        description="with a `rate`: how long the application has data, before an `off_time` (default: always)",
+        description="with a `rate`: time for which the application has data, before an `off_time` (default: always)",
     )
-    off_time: f.Length | None = Field(default=None, description="how long it then has none, in turn with `on_time`")
-    count: f.Alike | None = Field(
+    off_time: f.Length | None = Field(
+        default=None, description="time for which it then has none, in turn with `on_time`"
+    )
+    count: f.FlowCount | None = Field(
         default=None,
-        description="so many flows alike, called NAME1, NAME2, ...: the first is from `from` to `to`, the others from "
-        "and to the hosts that follow these in turn",
+        description="number of equal flows, called NAME1, NAME2, ...: the first is from `from` to `to`, the others "
+        "from and to the hosts that follow in turn",
     )
 
     @property
     def draws(self) -> bool:
-        """The jitter of its start."""
+        """Whether its start has jitter."""
         return bool(self.start_jitter.value)
 
     def findings(self) -> Iterator[Finding]:
-        """Keys of a limited application that do not go together."""
+        """Yield keys of a limited application that exclude or need each other."""
         if self.rate and self.transfer:
             yield Finding(("rate",), "cannot be combined with transfer: an application has one way to end a connection")
         if (self.on_time is None) != (self.off_time is None):
@@ -75,7 +82,7 @@ class Flow(TcpEntry):
             yield Finding(("on_time",), "needs a rate, at which the application has data in that time")
 
     def each(self, sides: Sides) -> Iterator[Flow]:
-        """The flows that an entry with a count stands for, or the only one."""
+        """Yield the flows of an entry with a count, or the only one."""
         if self.count is None:
             yield self
             return
@@ -90,7 +97,7 @@ class Flow(TcpEntry):
 
 
 def applications_gave_their_rate(evidence: Evidence) -> Iterator[str]:
-    """A limited application gave no more than was due, and less only as far as its connections were blocked."""
+    """A limited application wrote what was due, or less by as much as its connections were blocked."""
     reports = {report["flow"]: report for report in evidence.reports}
     for flow in evidence.spec.flows:
         if flow.rate_bps is None or flow.name not in reports:
@@ -103,17 +110,15 @@ def applications_gave_their_rate(evidence: Evidence) -> Iterator[str]:
 
 
 class Flows(Section[Flow, Record]):
-    """See the module."""
+    """The kind of bulk traffic."""
 
     model = Flow
     meaning = "the bulk traffic"
-    example = "{name: bulk, from: client1, to: server, algorithm: reno, window: 1 MiB, duration: 60 s}"
     one = "flow"
     gates = (applications_gave_their_rate,)
-    some = "a flow"
 
     def record(self, entry: Flow, around: Around) -> Record:
-        """The flow without the jitter of its start, which each repetition draws."""
+        """Return the flow without the jitter of its start, which each repetition draws."""
         return Record(
             name=entry.name,
             sender=entry.sender,
@@ -131,7 +136,7 @@ class Flows(Section[Flow, Record]):
         )
 
     def words(self, record: Record) -> str:
-        """How many connections, and what their application gives them to send."""
+        """Return the number of connections, and the rate of their application."""
         if record.rate_bps is None:
             return f"{record.streams} TCP"
         turns = (
@@ -140,7 +145,7 @@ class Flows(Section[Flow, Record]):
         return f"{record.streams} TCP, given {record.rate_bps / 1e6:g} Mbit/s{turns}"
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """The packets of the path's rate, or of the application's or the window's if that is less."""
+        """Return the packets of the path's rate, or of the application's or the window's if that is less."""
         bps = min(float(path.slowest_bps), record.mean_rate_bps or float("inf"))
         if record.window_bytes and path.round_trip_us:
             window_bits = 8 * LINUX_DOUBLING * record.window_bytes * record.streams
@@ -150,7 +155,7 @@ class Flows(Section[Flow, Record]):
         return Cost(packets, writes * SECONDS_PER_WRITE)
 
     def drawn(self, record: Record) -> str:
-        """How many connections, where there are several."""
+        """Return the number of connections, if there are several."""
         return f"{record.streams} connections" if record.streams > 1 else ""
 
 

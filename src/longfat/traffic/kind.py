@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind of traffic is: the protocol of the modules in this package, and the keys that all entries have.
-
-Must not know any kind.
-"""
+"""The protocol of kinds of traffic, and the keys of all entries. Must not know any kind."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ from typing import Any, Generic, Literal, Self, TypeVar
 from pydantic import Field
 
 from longfat.gates import Gate
-from longfat.manifest import fields as f
-from longfat.manifest.algorithm import Algorithm, AlgorithmUsed
-from longfat.manifest.closed import Closed
-from longfat.manifest.files import StudyFile
-from longfat.manifest.names import Finding
 from longfat.runspec import RunSpec
+from longfat.schema import fields as f
+from longfat.schema.closed import Closed
+from longfat.schema.files import StudyFile
+from longfat.schema.names import Finding
+from longfat.traffic.algorithm import Algorithm, AlgorithmUsed
 from longfat.units import Duration, Size
 
 Sides = tuple[tuple[str, ...], tuple[str, ...]]
@@ -27,7 +24,7 @@ Sides = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class Entry(Closed):
-    """An entry of a kind's section: the keys that those of every kind have."""
+    """An entry of a section, with the keys of every kind."""
 
     name: f.Name = Field(description="name, unique among all traffic of the experiment")
     sender: f.NodeName = Field(alias="from", description="host that sends")
@@ -37,20 +34,20 @@ class Entry(Closed):
 
     @property
     def draws(self) -> bool:
-        """Whether anything of it is drawn from a run's seed."""
+        """Whether the seed of a run affects it."""
         return False
 
     @property
     def own_files(self) -> tuple[StudyFile, ...]:
-        """Files of the study that a run needs beside its RunSpec, which has their digests."""
+        """Files of the study that a run needs; the RunSpec has their digests."""
         return ()
 
     def each(self, sides: Sides) -> Iterator[Self]:
-        """Each single traffic that the entry stands for."""
+        """Yield each single traffic of the entry."""
         yield self
 
     def findings(self) -> Iterator[Finding]:
-        """What is wrong among its keys, whose single values are all right; paths begin at the entry."""
+        """Yield the faults among its keys; paths begin at the entry."""
         return iter(())
 
 
@@ -62,7 +59,7 @@ class TcpEntry(Entry):
 
 @dataclass(frozen=True)
 class Around:
-    """What an entry needs of its study: an algorithm's full form, and what is asked of a socket for a window."""
+    """Functions of the study for an entry: the full form of an algorithm, and the request for a window."""
 
     algorithm: Callable[[str | Algorithm], Algorithm]
     requested_window: Callable[[Size], int]
@@ -70,7 +67,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Path:
-    """What the cost of traffic depends on: the slowest rate, delays there and back, the smallest MTU of a run."""
+    """Facts of a run that its cost depends on: slowest rate, delays in both directions, smallest MTU."""
 
     slowest_bps: int
     round_trip_us: int
@@ -79,7 +76,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Cost:
-    """What traffic costs a run in virtual time: full data packets, and seconds of its programs besides."""
+    """The cost of traffic in virtual time: full data packets, and additional seconds of its programs."""
 
     packets: float = 0.0
     seconds: float = 0.0
@@ -91,11 +88,11 @@ def _as_it_is(report: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the dataset with what a kind observes, from one raw file of each run.
+    """A table of the dataset with observations of a kind, from one raw file of each run.
 
-    ``file`` is JSON, a list of objects of which ``row`` makes the columns, ordered by the first column; or CSV with
-    the very columns. ``columns`` are those after ``run_id``. ``written`` tells whether a run has the file.
-    ``what`` says what its rows are, ``meanings`` what its columns are that no other table has.
+    ``file`` is JSON, a list of objects that ``row`` turns into rows, ordered by the first column; or CSV with the same
+    columns. ``columns`` are the columns after ``run_id``. ``written`` is whether a run has the file. ``what`` describes
+    a row, ``meanings`` the columns that no other table has.
     """
 
     name: str
@@ -110,7 +107,7 @@ class Table:
 class Kind:
     """A kind of traffic: its gates and its tables of the dataset.
 
-    A gate finds what programs reported in ``Evidence.told``, under the name of the table whose file is JSON.
+    Gates find the reports of programs in ``Evidence.told``, by the name of the table.
     """
 
     gates: tuple[Gate, ...] = ()
@@ -122,36 +119,29 @@ Record = TypeVar("Record")
 
 
 class Section(Kind, ABC, Generic[EntryOf, Record]):
-    """A kind with a section of an experiment to itself: from its entries to what a run is told, and its words.
+    """A kind with its own section of an experiment.
 
-    ``model`` is an entry. ``meaning`` is what the section is, ``example`` an entry as it is written. ``one`` is what an
-    entry is called in messages, and ``some`` the same with its article. Where ``route_sets_algorithm``, sockets have
-    their congestion control from the route of the host that sends.
+    ``model`` is an entry, ``meaning`` describes the section, ``one`` is the word for an entry in messages. If
+    ``route_sets_algorithm``, the route of the sending host sets the congestion control of sockets.
     """
 
     model: type[EntryOf]
     meaning: str
-    example: str
     one: str
     route_sets_algorithm = False
 
-    @property
-    def some(self) -> str:
-        """What an entry is called, with its article."""
-        return self.one
-
     @abstractmethod
     def record(self, entry: EntryOf, around: Around) -> Record:
-        """What the RunSpec says of an entry, of which there is one only (``Entry.each``)."""
+        """Return the record of a RunSpec for a single entry (``Entry.each``)."""
 
     @abstractmethod
     def words(self, record: Record) -> str:
-        """What it is, beside its name, hosts and duration, for the report."""
+        """Describe it for the report, without name, hosts and duration."""
 
     @abstractmethod
     def cost(self, record: Record, path: Path) -> Cost:
-        """What it costs on a path that it has to itself."""
+        """Return its cost on a path without other traffic."""
 
     def drawn(self, record: Record) -> str:
-        """What stands beside its arrow in the picture of the network; may be empty."""
+        """Return the label of its arrow in the figure of the network; may be empty."""
         return ""

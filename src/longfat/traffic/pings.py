@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pings from the first sender to the first receiver, which an experiment asks for among its probes."""
+"""Pings from the first sender to the first receiver, requested by an experiment's probes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from longfat.traffic.kind import Kind, Table
 
 
 class Pings(Kind):
-    """See the module."""
+    """The kind of pings."""
 
     tables = (
         Table(

@@ -1,39 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of the user's: any binary or script that sends, and one that receives, with what comes over the wire."""
+"""Programs of the user: any binary or script that sends, and one that receives, counted on the wire."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from longfat.gates import Evidence
-from longfat.manifest import fields as f
-from longfat.manifest.files import FileName, OwnFile, StudyFile
-from longfat.manifest.names import Finding
 from longfat.runspec import Program as Record
+from longfat.schema import fields as f
+from longfat.schema.files import FileName, OwnFile, StudyFile
+from longfat.schema.names import Finding
 from longfat.traffic.kind import Around, Cost, Entry, Path, Section, Table
 
 MOST_KEPT = 16  # files of one entry
 WORDS = ("{address}", "{port}", "{seconds}", "{seed}")
-SECONDS_PER_PACKET = 3e-5  # sent and received by programs, a system call each; its way apart
+SECONDS_PER_PACKET = 3e-5  # sent and received by programs with a system call each, without its hops
 
 
 class Program(Entry):
     """A program that sends, on one host, and one that receives, on another."""
 
+    examples: ClassVar[tuple[str, ...]] = (
+        '{name: own, from: client1, to: server, send: "iperf -u -c {address} -p {port} -t {seconds} -b 2M", '
+        'receive: "iperf -u -s -p {port}", duration: 60 s}',
+    )
+
     send: f.Text = Field(
-        description="command line of what sends, from `start` on; {address} (the receiver's), {port}, {seconds} and "
+        description="command line of the sender, from `start` on; {address} (the receiver's), {port}, {seconds} and "
         "{seed} are replaced in it"
     )
     receive: f.Text = Field(
-        description="command line of what receives, which is there before the run begins and has a socket of `port`"
+        description="command line of the receiver, which starts before the run and opens a socket of `port`"
     )
     files: tuple[OwnFile, ...] = Field(
-        default=(), description="files beside study.yaml that the programs find in their working folder"
+        default=(), description="files next to study.yaml that are copied to the programs' working folder"
     )
     keep: tuple[FileName, ...] = Field(
         default=(),
@@ -46,15 +51,15 @@ class Program(Entry):
     )
 
     def findings(self) -> Iterator[Finding]:
-        """Command lines that cannot be split, words that stand for nothing, files given twice."""
+        """Yield command lines that cannot be split, unknown words, and files given twice."""
         for key, line in (("send", self.send), ("receive", self.receive)):
             try:
                 shlex.split(line)
             except ValueError as error:
-                yield Finding((key,), f"{line!r} is no command line: {str(error).lower()}")
+                yield Finding((key,), f"{line!r} is not a command line: {str(error).lower()}")
             for word in re.findall(r"\{\w*\}", line):
                 if word not in WORDS:
-                    yield Finding((key,), f"{word} stands for nothing; allowed: {', '.join(WORDS)}")
+                    yield Finding((key,), f"unknown word {word}; allowed: {', '.join(WORDS)}")
         for key, names in (("files", [file.name for file in self.own_files]), ("keep", list(self.keep))):
             if double := next((name for name in names if names.count(name) > 1), None):
                 yield Finding((key,), f"{double!r} is given twice; each file is given once")
@@ -66,10 +71,10 @@ class Program(Entry):
 
 
 def programs_were_counted(evidence: Evidence) -> Iterator[str]:
-    """Something of each came over the wire, and every packet of it was counted."""
-    told = {report["programs"]: report for report in evidence.told.get("programs", ())}
+    """Packets of each program arrived, and every packet was counted."""
+    reports = {report["programs"]: report for report in evidence.told.get("programs", ())}
     for one in evidence.spec.programs:
-        report = told.get(one.name)
+        report = reports.get(one.name)
         if report is None or not report["received_packets"]:
             yield f"no packet of program {one.name} arrived for port {one.port}"
         elif report["uncounted_packets"]:
@@ -77,7 +82,7 @@ def programs_were_counted(evidence: Evidence) -> Iterator[str]:
 
 
 def programs_ended_well(evidence: Evidence) -> Iterator[str]:
-    """Each ended with status 0, or was there until it was asked to end."""
+    """Each program ended with status 0, or ran until it was terminated."""
     for item in evidence.achieved.get("programs", ()):
         if item["status"] and not item["asked"]:
             said = " ".join(item["said"].split())[-300:] or "nothing"
@@ -86,7 +91,7 @@ def programs_ended_well(evidence: Evidence) -> Iterator[str]:
 
 
 def programs_left_their_files(evidence: Evidence) -> Iterator[str]:
-    """Every file that is to be kept came back."""
+    """Every file to keep came back."""
     found = {(item["programs"], item["file"]): item["reason"] for item in evidence.achieved.get("program_files", ())}
     for one in evidence.spec.programs:
         for name in one.keep:
@@ -95,16 +100,11 @@ def programs_left_their_files(evidence: Evidence) -> Iterator[str]:
 
 
 class Programs(Section[Program, Record]):
-    """See the module."""
+    """The kind of the user's programs."""
 
     model = Program
-    meaning = "programs of one's own that send and receive"
-    example = (
-        '{name: own, from: client1, to: server, send: "iperf -u -c {address} -p {port} -t {seconds} -b 2M", '
-        'receive: "iperf -u -s -p {port}", duration: 60 s}'
-    )
+    meaning = "programs of the user that send and receive"
     one = "program"
-    some = "a program"
     gates = (programs_were_counted, programs_ended_well, programs_left_their_files)
     tables = (
         Table(
@@ -122,7 +122,7 @@ class Programs(Section[Program, Record]):
                 "uncounted_packets": "whole",
             },
             written=lambda spec: bool(spec.programs),
-            what="One row for each pair of a study's own programs.",
+            what="One row for each pair of the user's programs.",
             meanings={
                 "programs": "name of the programs in the study",
                 "received_packets": "packets received",
@@ -153,7 +153,7 @@ class Programs(Section[Program, Record]):
     )
 
     def record(self, entry: Program, around: Around) -> Record:
-        """The programs as the guest is told of them: command lines in words, files by what they say."""
+        """Return the programs as the guest gets them: command lines as words, files by digest."""
         return Record(
             name=entry.name,
             sender=entry.sender,
@@ -168,17 +168,17 @@ class Programs(Section[Program, Record]):
         )
 
     def words(self, record: Record) -> str:
-        """Its command lines and its files."""
+        """Return the command lines and the files."""
         files = ", ".join(f"{name} {digest[:12]}" for name, digest in sorted(record.files.items()))
         return f"{shlex.join(record.send)} to {shlex.join(record.receive)}" + (f" ({files})" if files else "")
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """At most the path's rate, in packets of its MTU."""
+        """Return at most the path's rate, in packets of its MTU."""
         packets = path.slowest_bps * record.duration_us / 8e6 / path.mtu_bytes
         return Cost(packets, packets * SECONDS_PER_PACKET)
 
     def drawn(self, record: Record) -> str:
-        """What it is."""
+        """Return the word for it."""
         return "program"
 
 

@@ -1,34 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP traffic of a constant rate, or of one that swings about a mean as a sine."""
+"""UDP traffic of a constant or sinusoidal rate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from pydantic import Field
 
 from longfat.gates import Evidence
-from longfat.manifest import fields as f
-from longfat.manifest.names import Finding
 from longfat.runspec import Udp as Record
+from longfat.schema import fields as f
+from longfat.schema.names import Finding
 from longfat.traffic.kind import Around, Cost, Entry, Path, Section, Table
 
-SENT_SLACK_S = 0.002  # the sender acts each millisecond: what is due in the last one is not sent
-SECONDS_PER_DATAGRAM = 3e-5  # sent by a program, one system call each; its way apart
+SENT_SLACK_S = 0.002  # the sender wakes each millisecond and does not send what is due in the last one
+SECONDS_PER_DATAGRAM = 3e-5  # sent by a program with a system call, without its hops
 
 
 class Udp(Entry):
-    """UDP traffic from one host to another of a constant rate, or of the rate mean + swing * sin(2 pi t / period)."""
+    """UDP traffic from one host to another, of a constant rate or of mean + swing * sin(2 pi t / period)."""
+
+    examples: ClassVar[tuple[str, ...]] = ("{name: camera, from: client1, to: server, rate: 2 Mbit/s, duration: 60 s}",)
 
     rate: f.LinkRate | None = Field(default=None, description="constant rate, IPv4 headers included")
     mean: f.LinkRate | None = Field(
-        default=None, description="in place of `rate`: mean of a rate that is a sine, IPv4 headers included"
+        default=None, description="instead of `rate`: mean of a sinusoidal rate, IPv4 headers included"
     )
     swing: f.LinkRate | None = Field(default=None, description="amplitude of the sine, up to its mean")
     period: f.Length | None = Field(default=None, description="period of the sine")
 
     def findings(self) -> Iterator[Finding]:
-        """Keys of both forms, or not all of one; a rate below 0."""
+        """Yield keys of both forms, missing keys of one, and rates below 0."""
         sine = {"mean": self.mean, "swing": self.swing, "period": self.period}
         given = [name for name, value in sine.items() if value is not None]
         if self.rate and given:
@@ -43,7 +46,7 @@ class Udp(Entry):
 
 
 def traffic_sent_and_arrived(evidence: Evidence) -> Iterator[str]:
-    """Each UDP traffic sent what its rate makes due, and some arrived; how much is for the queues on the way to say."""
+    """Each UDP traffic sent what its rate makes due, and some of it arrived."""
     reports = {report["udp"]: report for report in evidence.told.get("udp", ())}
     for udp in evidence.spec.udp:
         report = reports.get(udp.name)
@@ -57,11 +60,10 @@ def traffic_sent_and_arrived(evidence: Evidence) -> Iterator[str]:
 
 
 class UdpTraffic(Section[Udp, Record]):
-    """See the module."""
+    """The kind of UDP traffic."""
 
     model = Udp
     meaning = "the UDP traffic"
-    example = "{name: camera, from: client1, to: server, rate: 2 Mbit/s, duration: 60 s}"
     one = "UDP traffic"
     gates = (traffic_sent_and_arrived,)
     tables = (
@@ -106,9 +108,9 @@ class UdpTraffic(Section[Udp, Record]):
     )
 
     def record(self, entry: Udp, around: Around) -> Record:
-        """The traffic; a constant rate is a mean without a swing."""
+        """Return the traffic; a constant rate is a mean without a swing."""
         mean = entry.rate or entry.mean
-        assert mean is not None  # ``findings`` refuses an entry without
+        assert mean is not None  # ``findings`` refuses other entries
         return Record(
             name=entry.name,
             sender=entry.sender,
@@ -121,14 +123,14 @@ class UdpTraffic(Section[Udp, Record]):
         )
 
     def words(self, record: Record) -> str:
-        """Its rate."""
+        """Return its rate."""
         if record.period_us is None:
             return f"UDP of {record.mean_bps / 1e6:g} Mbit/s"
         rate = f"{record.mean_bps / 1e6:g} +- {record.swing_bps / 1e6:g} Mbit/s"
         return f"UDP of {rate}, period {record.period_us / 1e6:g} s"
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """Its packets are few beside those of TCP; its sending program is not."""
+        """Return the seconds of its sending program; its packets are few compared with TCP's."""
         packets = record.mean_bps * record.duration_us / 8e6 / path.mtu_bytes
         return Cost(seconds=packets * SECONDS_PER_DATAGRAM)
 

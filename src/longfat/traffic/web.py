@@ -3,84 +3,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from longfat.catalog.web import WEB_MODELS
 from longfat.gates import Evidence
-from longfat.manifest import fields as f
 from longfat.runspec import Web as Record
+from longfat.schema import fields as f
+from longfat.traffic.asked import algorithm_holds, errors_text, total_errors, was_reported
 from longfat.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
 from longfat.units import Ratio
 
-SECONDS_PER_REQUEST = 3e-3  # programs and connection of a user's request, its packets apart
-# Share of the requests of web users that may fail: nothing in a laboratory refuses one, so that few point to a limit of
-# the programs, and a thousandth moves the bytes by less than the model's own chance does.
+SECONDS_PER_REQUEST = 3e-3  # programs and connection of a request, without its packets
+# Allowed share of failed requests. Nothing in a guest refuses a request, so failures point to a limit of the programs;
+# a thousandth changes the bytes by less than the model's own randomness.
 ERROR_SHARE = 0.001
 
 
 class Web(TcpEntry):
     """Web users at one host that fetch files from an HTTP server at another."""
 
+    examples: ClassVar[tuple[str, ...]] = (
+        "{name: surf, from: client1, to: server, algorithm: reno, users: 100, duration: 60 s}",
+    )
+
     sender: f.NodeName = Field(alias="from", description="host of the HTTP server, which sends the data")
     receiver: f.NodeName = Field(alias="to", description="host of the users")
-    duration: f.Length = Field(description="time for which the users ask")
+    duration: f.Length = Field(description="time in which the users send requests")
     users: Annotated[int, Field(strict=True, ge=1, le=20_000)] = Field(description="users, each with one connection")
-    model: f.WebModelName = Field(default="surge", description="which file a user asks for when (default surge)")
+    model: Annotated[str, f.among("web model", WEB_MODELS)] = Field(
+        default="surge", description="files and times of requests (default surge)"
+    )
     off_times: f.OffTimes = Field(
-        default=Ratio(1_000_000), description="what the model's times between requests are taken times (default 100 %)"
+        default=Ratio(1_000_000), description="factor of the model's times between requests (default 100 %)"
     )
 
     @property
     def draws(self) -> bool:
-        """Files and OFF times."""
+        """Always true: files and OFF times are drawn."""
         return True
 
 
-def users_were_reported(evidence: Evidence) -> Iterator[str]:
-    """Each web traffic is in achieved.json and in web.json."""
-    seen = {item["web"] for item in evidence.achieved.get("web", ())}
-    told = {report["web"] for report in evidence.told.get("web", ())}
-    yield from (f"web traffic {web.name} was not reported" for web in evidence.spec.web if web.name not in seen & told)
-
-
-def servers_algorithm_holds(evidence: Evidence) -> Iterator[str]:
-    """The connections of each web server used the declared algorithm and no other."""
-    found = {item["web"]: item["ccas"] for item in evidence.achieved.get("web", ())}
-    for users in evidence.spec.web:
-        if users.name in found and found[users.name] != [users.cca]:
-            seen = ", ".join(found[users.name]) or "not seen"
-            yield f"algorithm of the server of {users.name} is {seen}, declared {users.cca}"
-
-
 def users_were_served(evidence: Evidence) -> Iterator[str]:
-    """Users got replies, and hardly an error: what fails moves no data, and its user asks for the next file early."""
+    """Users got replies, and few errors: a failed request moves no data, and its user continues early."""
     for report in evidence.told.get("web", ()):
         errors, replies = sum(report["errors"].values()), report["replies"]
         if not replies:
             yield f"the users of {report['web']} got no reply"
         elif errors > ERROR_SHARE * (errors + replies):
-            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report["errors"].items()))
-            share = 100 * errors / (errors + replies)
+            kinds, share = errors_text(report["errors"]), 100 * errors / (errors + replies)
             yield f"{share:.2g} % of the requests of {report['web']} failed ({kinds}), allowed {100 * ERROR_SHARE:g} %"
 
 
-def _row(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Errors of all kinds together."""
-    return {**report, "errors": sum(report["errors"].values())}
-
-
 class WebTraffic(Section[Web, Record]):
-    """See the module."""
+    """The kind of web traffic."""
 
     model = Web
     meaning = "the web traffic"
-    example = "{name: surf, from: client1, to: server, algorithm: reno, users: 100, duration: 60 s}"
     one = "web traffic"
     route_sets_algorithm = True
-    gates = (users_were_reported, servers_algorithm_holds, users_were_served)
+    gates = (
+        was_reported("web", "web traffic {} was"),
+        algorithm_holds("web", "the server of {}"),
+        users_were_served,
+    )
     tables = (
         Table(
             "web",
@@ -101,7 +89,7 @@ class WebTraffic(Section[Web, Record]):
                 "mean_reply_us": "whole",
             },
             written=lambda spec: bool(spec.web),
-            row=_row,
+            row=total_errors,
             what="One row for each group of web users.",
             meanings={
                 "web": "name of the web traffic in the study",
@@ -116,7 +104,7 @@ class WebTraffic(Section[Web, Record]):
     )
 
     def record(self, entry: Web, around: Around) -> Record:
-        """The users as the guest is told of them."""
+        """Return the users as the guest gets them."""
         return Record(
             name=entry.name,
             sender=entry.sender,
@@ -130,16 +118,16 @@ class WebTraffic(Section[Web, Record]):
         )
 
     def words(self, record: Record) -> str:
-        """How many users, and what they do."""
+        """Return the number of users, and their model."""
         return f"{self.drawn(record)} ({record.model}, OFF times {record.off_ppm / 1e4:g} %)"
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """What all users ask for, in seconds of theirs as the model counts them: shorter OFF times make them pass."""
+        """Return the demand of all users over their time in the model, which shorter OFF times extend."""
         model, seconds = WEB_MODELS[record.model], record.users * record.duration_us / record.off_ppm
         return Cost(seconds * model.bytes_per_s / path.mtu_bytes, seconds * model.requests_per_s * SECONDS_PER_REQUEST)
 
     def drawn(self, record: Record) -> str:
-        """How many users."""
+        """Return the number of users."""
         return f"{record.users} web users"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The iperf2 flows of one run while it happens: servers, clients, and what the probe of their sockets saw of them."""
+"""The iperf2 flows of a run: servers, clients, and observations of their sockets."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from typing import IO, TYPE_CHECKING, Any
 from longfat.guest import app_rate, sockets, traffic
 from longfat.guest.ccas import parameter_names
 from longfat.guest.files import write_json
+from longfat.guest.kinds.reports import report_of
 from longfat.guest.processes import end_with_run, finish
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Flow, RunSpec
 
-if TYPE_CHECKING:  # reports are written where there is no Mininet, too
+if TYPE_CHECKING:  # reports are also written without Mininet
     from longfat.guest.run import RunContext
 
-LOOK_US = 1000  # before its end a flow has all its sockets
-REPORT_S = 0.5  # how long after a connection iperf2 may write of it
+LOOK_US = 1000  # so long before its end a flow has all its sockets
+REPORT_S = 0.5  # so long after a connection iperf2 may report it
 
 
 class Traffic:
@@ -47,7 +48,7 @@ class Traffic:
                 self._servers[flow.name] = end_with_run(self._stage.cleanup, process)
 
     def plan(self) -> None:
-        """Put the start of every sending iperf2 on the time line, and what is read of its sockets before its end."""
+        """Put on the time line the start of every sending iperf2, and the reading of its sockets before its end."""
         for flow in self._sending:
             self._stage.timeline.at(flow.start_us, partial(self._start_client, flow))
         for flow in self._stage.spec.flows:
@@ -76,7 +77,7 @@ class Traffic:
                 finish(self._servers[flow.name], f"iperf2 server of flow {flow.name}", within_s=drain_s)
 
     def achieved(self) -> dict[str, Any]:
-        """Return algorithm, parameters, base RTT and buffer of what is sent here, and buffers of what is received."""
+        """Return algorithm, parameters, base RTT and buffer of flows sent here, and buffers of flows received here."""
         seen = self._stage.seen
         flows = [
             {
@@ -94,12 +95,14 @@ class Traffic:
         address = self._stage.network.topology.address(flow.receiver)
         command = traffic.client_command(flow, address, self.ports[flow.name], self._block)
         network = self._stage.network
-        start = network.start if flow.rate_bps is None else network.start_tool  # the program is not the node's own
+        start = (
+            network.start if flow.rate_bps is None else network.start_tool
+        )  # the program is part of the guest, not of the node's image
         process = start(flow.sender, command, self._output(flow, "client"))
         self._clients[flow.name] = end_with_run(self._stage.cleanup, process)
 
     def _look_at_buffers(self, flow: Flow) -> None:
-        """Keep the smallest buffers of the flow's sockets; a listening one has those of the connections to come."""
+        """Note the smallest buffers of the flow's sockets; a listening socket has the buffers of future connections."""
         port = self.ports[flow.name]
         if self._stage.here(flow.sender):
             with self._stage.network.inside(flow.sender):
@@ -111,7 +114,7 @@ class Traffic:
             self._receive_buffers[flow.name] = min(receiving, default=None)
 
     def _note_under_way(self, flow: Flow) -> None:
-        """Keep what the flow's open connections have received, by the sender's port: the rest comes too late."""
+        """Note the bytes received by the flow's open connections, by the sender's port: later bytes do not count."""
         with self._stage.network.inside(flow.receiver), sockets.open_probe() as channel:
             found = [info for info in sockets.read_sockets(channel) if info.source_port == self.ports[flow.name]]
         received = {str(info.destination_port): info.info["bytes_received"] for info in found}
@@ -121,7 +124,7 @@ class Traffic:
         return self._stage.output(f"iperf/{flow.name}.{end}.txt")
 
     def _wait_for_last_transfer(self, flow: Flow) -> None:
-        """Let what is under way arrive. Raises LaboratoryError when it does not."""
+        """Wait for packets under way. Raises LaboratoryError if connections stay open."""
         drain_s = self._stage.drain_s
         deadline = time.monotonic() + drain_s
         while self._stage.network.has_socket(flow.receiver, self.ports[flow.name], sockets.TCP_ESTABLISHED):
@@ -131,7 +134,7 @@ class Traffic:
         time.sleep(REPORT_S)  # iperf2 writes its last report
 
     def _parameters(self, flow: Flow) -> dict[str, int]:
-        """Parameters of the CCA as the flow's sockets showed them, without the numbers of its state."""
+        """Return the parameters of the CCA as read from the flow's sockets, without its state."""
         names = parameter_names(flow.cca)
         values = self._stage.seen.cca_values.get(flow.name, {})
         return {name: value for name, value in values.items() if name in names}
@@ -143,7 +146,7 @@ def report(spec: RunSpec, folder: Path) -> None:
 
 
 def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
-    """flows.json from what iperf2 said at both ends of each flow. Raises ValueError when it said too little."""
+    """Return flows.json from the output of iperf2 at both ends of each flow. Raises ValueError if it is incomplete."""
     results = []
     ports = traffic.ports(spec)
     for flow in spec.flows:
@@ -153,27 +156,17 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
             amounts = _transferred(flow, said, ports[flow.name], under_way)
         else:
             amounts = _sent(flow, said)
-        results.append(
-            {
-                "flow": flow.name,
-                "sender": flow.sender,
-                "receiver": flow.receiver,
-                "cca": flow.cca,
-                "start_us": flow.start_us,
-                "end_us": flow.start_us + flow.duration_us,
-                **amounts,
-            }
-        )
+        results.append(report_of("flow", flow) | amounts)
     return results
 
 
 def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
-    """Bytes and rates; iperf2's client sends from the establishment of the connection to the end of its socket."""
+    """Return bytes and rates; iperf2's client sends from the start of the connection to the end of its socket."""
     sent, rate = traffic.parse_report(said["client"], flow.streams)
     received, goodput = traffic.parse_report(said["server"], flow.streams)
     amounts = {"bytes_sent": sent, "bytes_received": received, "goodput_bps": goodput}
     if flow.rate_bps is not None:
-        # iperf2 counts time from the first byte: with all data in time the rate would be more than what was given.
+        # iperf2 counts time from the first byte, so its rate may exceed the given rate.
         amounts["goodput_bps"] = min(goodput, round(8e6 * received / flow.duration_us))
         amounts["bytes_due"] = app_rate.due_bytes(dataclasses.asdict(flow), flow.duration_us)
         amounts["blocked_us"] = traffic.parse_blocked(said["client"])
@@ -181,10 +174,10 @@ def _sent(flow: Flow, said: dict[str, str]) -> dict[str, int]:
 
 
 def _transferred(flow: Flow, said: dict[str, str], port: int, under_way: dict[str, int]) -> dict[str, int]:
-    """Of connections that follow each other: how many were complete, and the rate of all over the flow's duration.
+    """Return the number of complete connections of a flow with transfers, and their rate over the flow's duration.
 
-    ``under_way`` has what those that were open at the flow's end had received by then, by the sender's port: what the
-    buffers held comes later, and counts for nothing.
+    ``under_way`` has the bytes that open connections had received at the flow's end, by the sender's port: later bytes
+    from buffers do not count.
     """
     sent, ended = (traffic.parse_transfers(said[end], port) for end in ("client", "server"))
     if not ended:

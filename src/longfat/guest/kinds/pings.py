@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pings of one run while it happens: the program that sends them and prints the table of round-trip times."""
+"""The pings of a run: a program sends them and prints the table of round-trip times."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Traffic:
             self._programs.append(end_with_run(stage.cleanup, process))
 
     def finish(self) -> None:
-        """Wait for the program, which awaits the reply to its last request."""
+        """Wait for the program, which waits for the reply to its last request."""
         for process in self._programs:
             finish(process, "the ping probe", within_s=self._stage.drain_s)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of the user's in one run while it happens: one that sends, one that receives, and what passes between.
+"""Programs of the user in a run: one that sends, one that receives, and the count of packets between them.
 
-They have the rights of nobody: their files are copied into a folder for them, and ``execute`` gives all rights away
-before it becomes the program.
+They run as user nobody: their files are copied to their own folder, and ``execute`` drops all rights before it becomes
+the program.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.guest import program, wiretap
 from longfat.guest.files import copy_file, write_json
+from longfat.guest.kinds.reports import report_of
 from longfat.guest.processes import end_with_run
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Program, RunSpec
@@ -28,15 +29,15 @@ from longfat.runspec import Program, RunSpec
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext
 
-FILES = "files"  # folder beside that of the raw files, with the files of all programs by their SHA-256
+FILES = "files"  # folder next to the raw files, with the files of all programs by SHA-256
 MODULE = "longfat.guest.kinds.programs"
 NOBODY = 65534
 PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h
-MOST_FILES, MOST_BYTES = 4096, 64 << 20  # open files of a program, length of what it writes
-READY_S = 10.0  # a receiving program has its socket by then
-GRACE_S = 2.0  # a program that is asked to end has so much time
-TAIL_BYTES = 2000  # of what a program said is kept
-READ_US = 100_000  # packets are counted so often where queues are not sampled
+MOST_FILES, MOST_BYTES = 4096, 64 << 20  # open files of a program, length of its files
+READY_S = 10.0  # a receiving program opens its socket within this time
+GRACE_S = 2.0  # time of a terminated program until it is killed
+TAIL_BYTES = 2000  # end of a program's output that is kept
+READ_US = 100_000  # interval of counting packets without sampling of queues
 COLUMNS = "t_us,programs,received_packets,received_bytes,payload_bytes"
 
 
@@ -52,7 +53,7 @@ class Traffic:
         self._files: list[dict[str, Any]] = []
 
     def prepare(self) -> None:
-        """Lay out the files, start what receives, and wait until it has a socket."""
+        """Copy the files, start the receivers, and wait until they have a socket."""
         for one in self._stage.spec.programs:
             folder = self._folder(one)
             folder.mkdir(parents=True)
@@ -67,7 +68,7 @@ class Traffic:
             self._wait_for_socket(one)
 
     def plan(self) -> None:
-        """Put start and end of what sends on the time line, and the counting of packets."""
+        """Put start and end of the senders on the time line, and the counting of packets."""
         timeline, probes = self._stage.timeline, self._stage.spec.probes
         for one in self._stage.spec.programs:
             timeline.at(one.start_us, partial(self._send, one))
@@ -87,7 +88,7 @@ class Traffic:
         write_json(self._stage.folder / "programs.json", rows)
 
     def achieved(self) -> dict[str, Any]:
-        """Return how each program ended, whose rights it had, and which of its files were kept."""
+        """Return how each program ended, as which user it ran, and which of its files were kept."""
         said = []
         for one in self._stage.spec.programs:
             for role, process in self._running[one.name].items():
@@ -97,19 +98,14 @@ class Traffic:
         return {"programs": said, "program_files": self._files}
 
     def _kept(self, one: Program, name: str) -> dict[str, Any]:
-        """Copy a file that the programs have left; return its entry of achieved.json."""
+        """Copy a file left by the programs; return its entry of achieved.json."""
         target = self._stage.folder / "programs" / one.name / name
         reason = copy_file(self._folder(one) / name, target, one.most_kept_bytes)
         return {"programs": one.name, "file": name, "reason": reason}
 
     def _told(self, one: Program) -> dict[str, Any]:
         tap = self._taps[one.name]
-        return {
-            "programs": one.name,
-            "sender": one.sender,
-            "receiver": one.receiver,
-            "start_us": one.start_us,
-            "end_us": one.start_us + one.duration_us,
+        return report_of("programs", one) | {
             "received_packets": tap.counts.packets,
             "received_bytes": tap.counts.ip_bytes,
             "payload_bytes": tap.counts.payload_bytes,
@@ -142,14 +138,14 @@ class Traffic:
         }
         order: dict[str, object] = {
             "folder": str(self._folder(one)),
-            "command": [filled(word, words) for word in getattr(one, role)],
+            "command": [fill(word, words) for word in getattr(one, role)],
         }
         output = self._stage.cleanup.enter_context(self._output(one, role).open("wb"))
         command = program.command(MODULE, "execute", order)
         return end_with_run(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
 
     def _end(self, one: Program, role: str) -> None:
-        """Ask a program to end; one that does not is ended."""
+        """Terminate a program; kill it if it does not end."""
         process = self._running[one.name].get(role)
         if process is None or process.poll() is not None:
             return
@@ -191,19 +187,19 @@ class Traffic:
         return self._stage.scratch / f"{one.name}.{role}.txt"
 
 
-def filled(word: str, values: dict[str, str]) -> str:
-    """A word of a command line with its values in place of their names."""
+def fill(word: str, values: dict[str, str]) -> str:
+    """Replace the names in a word of a command line by their values."""
     for name, value in values.items():
         word = word.replace(name, value)
     return word
 
 
 def report(spec: RunSpec, folder: Path) -> None:
-    """What is counted stands in program_packets.csv and programs.json already."""
+    """Do nothing: program_packets.csv and programs.json are complete."""
 
 
 def execute(order: dict[str, Any]) -> None:
-    """Become the program, in a session of its own and with the rights of nobody."""
+    """Become the program, in its own session and as user nobody."""
     os.setsid()
     os.chdir(order["folder"])
     os.umask(0o022)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of one run while it happens: a server, users, and what became of each request.
+"""Requests of a run: a server, users, and the outcome of each request.
 
-A request begins with the size of the response that it wants, as eight bytes; what follows says nothing. Server and
-users are one program each, ``serve`` and ``ask``, which wait for all their sockets at once.
+A request begins with the size of its response in eight bytes; the rest has no meaning. Server and users are one program
+each, ``serve`` and ``ask``, which wait for all their sockets at once.
 """
 
 from __future__ import annotations
@@ -18,128 +18,117 @@ import socket
 import subprocess
 import sys
 import time
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from longfat.guest import program
 from longfat.guest.files import write_json
+from longfat.guest.kinds.reports import report_of
 from longfat.guest.processes import end_with_run, finish
 from longfat.guest.sockets import TCP_LISTEN
 from longfat.guest.sysctls import LaboratoryError
-from longfat.runspec import RunSpec
+from longfat.runspec import Requests, RunSpec
 
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext
 
 FIRST_PORT = 7001  # entry k of the RunSpec's requests is served at FIRST_PORT + k
-SPARE_FILES = 256  # open files of a program besides its connections
-READY_S = 10.0  # a server listens by then
-SIZE_BYTES = 8  # the wanted size at the head of a request, in network order
-CHUNK = bytes(256 << 10)  # one system call sends so much at most
-# A user is woken for so many bytes and for the last ones, in place of each segment. It is less than a receive buffer
-# begins with (net.ipv4.tcp_rmem: 128 KiB), which the kernel would else make larger (tcp_set_rcvlowat).
+SPARE_FILES = 256  # open files of a program in addition to its connections
+READY_S = 10.0  # a server listens within this time
+SIZE_BYTES = 8  # the wanted size at the start of a request, in network order
+CHUNK = bytes(256 << 10)  # sent by one system call at most
+# A user is woken for so many bytes and for the last ones, not for each segment. The value is less than the initial
+# receive buffer (net.ipv4.tcp_rmem: 128 KiB), which the kernel would otherwise enlarge (tcp_set_rcvlowat).
 WAKE_BYTES = 32 << 10
+MOST_OPEN = 16_000  # connections at a time of requests without users
+MILLION = 1_000_000
 CCA_BYTES = 16  # TCP_CA_NAME_MAX (net/tcp.h)
 COLUMNS = "t_us,requests,user,response_bytes,response_us"
 MODULE = "longfat.guest.kinds.requests"
 
 
 class Traffic:
-    """All requests of a run; other kinds that ask a server have classes of their own, with what differs.
-
-    ``kind`` is their name in the RunSpec, ``module`` has the function ``ask``, their program at the receiver. The
-    server gets ``served`` besides the entry.
-    """
-
-    kind = "requests"
-    module = MODULE
-    first_port = FIRST_PORT
-    served: ClassVar[dict[str, Any]] = {}
+    """All requests of a run."""
 
     def __init__(self, stage: RunContext) -> None:
-        self.stage = stage
-        self.entries = getattr(stage.spec, self.kind)
-        self.ports = {one.name: self.first_port + k for k, one in enumerate(self.entries)}
+        self._stage = stage
+        self.ports = {one.name: FIRST_PORT + k for k, one in enumerate(stage.spec.requests)}
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._users: dict[str, subprocess.Popen[bytes]] = {}
 
     def prepare(self) -> None:
         """Start every server, and wait until it listens."""
-        for one in self.entries:
-            (self.stage.folder / self.kind).mkdir(exist_ok=True)
-            order = {**dataclasses.asdict(one), "port": self.ports[one.name], **self.served}
-            self._servers[one.name] = self._start(one.sender, MODULE, "serve", order)
+        for one in self._stage.spec.requests:
+            (self._stage.folder / "requests").mkdir(exist_ok=True)
+            order = {**dataclasses.asdict(one), "port": self.ports[one.name]}
+            self._servers[one.name] = self._start(one.sender, "serve", order)
         deadline = time.monotonic() + READY_S
-        for one in self.entries:
-            while not self.stage.network.has_socket(one.sender, self.ports[one.name], TCP_LISTEN):
+        for one in self._stage.spec.requests:
+            while not self._stage.network.has_socket(one.sender, self.ports[one.name], TCP_LISTEN):
                 if time.monotonic() > deadline:
-                    raise LaboratoryError(f"the server of {one.what} {one.name} does not listen after {READY_S:g} s")
+                    raise LaboratoryError(f"the server of requests {one.name} does not listen after {READY_S:g} s")
                 time.sleep(0.01)
 
     def plan(self) -> None:
         """Put the start of the users on the time line."""
-        for one in self.entries:
-            self.stage.timeline.at(one.start_us, partial(self.start_users, one, {"port": self.ports[one.name]}))
+        for one in self._stage.spec.requests:
+            self._stage.timeline.at(one.start_us, partial(self._start_users, one))
 
     def finish(self) -> None:
         """Wait for the users, end the servers."""
         for name, process in self._users.items():
-            finish(process, f"program of the users of {self.kind} {name}", within_s=self.stage.drain_s)
+            finish(process, f"program of the users of requests {name}", within_s=self._stage.drain_s)
         for name, process in self._servers.items():
             process.terminate()
-            finish(process, f"server of {self.kind} {name}", within_s=self.stage.drain_s)
+            finish(process, f"server of requests {name}", within_s=self._stage.drain_s)
 
     def achieved(self) -> dict[str, Any]:
-        """The congestion controls that the servers' connections had."""
+        """Return the congestion controls of the servers' connections."""
+        folder = self._stage.folder
         return {
-            self.kind: [
-                {self.kind: name, "ccas": said(self.stage.folder, self.kind, f"{name}.serve")["ccas"]}
-                for name in self._servers
-            ]
+            "requests": [{"requests": name, "ccas": _output(folder, name, "serve")["ccas"]} for name in self._servers]
         }
 
-    def start_users(self, one: Any, order: dict[str, Any]) -> None:
-        """Start the program at the receiver of an entry."""
-        address = self.stage.network.topology.address(one.sender)
-        when = {"address": address, "seed": self.stage.spec.seed, "origin_ns": self.stage.timeline.origin_ns}
-        self._users[one.name] = self._start(
-            one.receiver, self.module, "ask", {**dataclasses.asdict(one), **order, **when}
-        )
+    def _start_users(self, one: Requests) -> None:
+        order = {
+            **dataclasses.asdict(one),
+            "port": self.ports[one.name],
+            "address": self._stage.network.topology.address(one.sender),
+            "seed": self._stage.spec.seed,
+            "origin_ns": self._stage.timeline.origin_ns,
+        }
+        self._users[one.name] = self._start(one.receiver, "ask", order)
 
-    def _start(self, node: str, module: str, function: str, order: dict[str, Any]) -> subprocess.Popen[bytes]:
+    def _start(self, node: str, function: str, order: dict[str, Any]) -> subprocess.Popen[bytes]:
         """Start one of the two programs."""
-        output = self.stage.output(f"{self.kind}/{order['name']}.{function}.json")
-        command = program.command(module, function, order)
-        return end_with_run(self.stage.cleanup, self.stage.network.start_tool(node, command, output))
+        output = self._stage.output(f"requests/{order['name']}.{function}.json")
+        command = program.command(MODULE, function, order)
+        return end_with_run(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
 
 
 def report(spec: RunSpec, folder: Path) -> None:
-    """Write requests.json, and responses.csv in the order in which they were asked for."""
+    """Write requests.json, and responses.csv in the order of requests."""
     reports, rows = [], []
     for one in spec.requests:
-        told = said(folder, "requests", f"{one.name}.ask")
-        times = [response_us for _, _, _, response_us in told["responses"]]
+        output = _output(folder, one.name, "ask")
+        times = [response_us for _, _, _, response_us in output["responses"]]
         reports.append(
-            {
-                "requests": one.name,
-                "sender": one.sender,
-                "receiver": one.receiver,
-                "cca": one.cca,
+            report_of("requests", one)
+            | {
                 "users": one.users,
-                "start_us": one.start_us,
-                "end_us": one.start_us + one.duration_us,
-                "bytes_received": told["bytes_received"],
+                "bytes_received": output["bytes_received"],
                 "responses": len(times),
-                "unfinished": told["unfinished"],
-                "errors": told["errors"],
+                "unfinished": output["unfinished"],
+                "errors": output["errors"],
                 "mean_response_us": round(sum(times) / len(times)) if times else None,
             }
         )
-        rows += [(t_us, one.name, *rest) for t_us, *rest in told["responses"]]
+        rows += [(t_us, one.name, *rest) for t_us, *rest in output["responses"]]
     write_json(folder / "requests.json", reports)
     with (folder / "responses.csv").open("w") as table:
         print(COLUMNS, file=table)
@@ -147,32 +136,43 @@ def report(spec: RunSpec, folder: Path) -> None:
             print(*row, sep=",", file=table)
 
 
-def said(folder: Path, kind: str, program_name: str) -> dict[str, Any]:
-    """What a program of a kind wrote."""
-    found: dict[str, Any] = json.loads((folder / kind / f"{program_name}.json").read_text())
+def _output(folder: Path, name: str, function: str) -> dict[str, Any]:
+    """Return the output of one of the two programs."""
+    found: dict[str, Any] = json.loads((folder / "requests" / f"{name}.{function}.json").read_text())
     return found
 
 
 def response_bytes(order: dict[str, Any], random: Random) -> int:
-    """The size of a response: whole bytes, at least one."""
+    """Draw the size of a response: whole bytes, at least one."""
     mean, shape = int(order["response_bytes"]), float(order["shape"])
     if order["sizes"] == "exponential":
         return max(1, round(random.expovariate(1 / mean)))
     if order["sizes"] == "pareto":
         return max(1, round(mean * (shape - 1) / shape * random.paretovariate(shape)))
+    if order["sizes"] == "table":
+        return max(1, round(at_share(order["table"], random.random() * MILLION)))
     return mean
 
 
+def at_share(table: list[tuple[int, int]], share_ppm: float) -> float:
+    """Return the size that ``share_ppm`` millionths of the responses do not exceed, interpolated linearly."""
+    k = bisect_left(table, share_ppm, key=lambda point: point[1])
+    if k == 0:
+        return table[0][0]
+    (low, below), (high, above) = table[k - 1], table[k]
+    return low + (high - low) * (share_ppm - below) / (above - below)
+
+
 def think_s(order: dict[str, Any], random: Random, *, first: bool = False) -> float:
-    """Seconds until a user's next request; before its first one the rest of a time that had begun earlier."""
+    """Draw the seconds until a user's next request; before the first one, the rest of a time that began earlier."""
     mean_s = float(order["think_us"]) / 1e6
     if order["thinking"] == "exponential" and mean_s:
-        return random.expovariate(1 / mean_s)  # has no memory: the rest is like the whole
+        return random.expovariate(1 / mean_s)  # memoryless: the rest has the same distribution
     return mean_s * random.random() if first else mean_s
 
 
 class Ended(Exception):
-    """The server is asked to end."""
+    """The server is terminated."""
 
 
 def _end(_signal: int, _frame: object) -> None:
@@ -180,14 +180,14 @@ def _end(_signal: int, _frame: object) -> None:
 
 
 def allow_connections(order: dict[str, Any]) -> None:
-    """Let the program have as many open files as there are users, and some more."""
-    count = order["users"] + SPARE_FILES
+    """Raise the limit of open files to the number of connections at a time, and some more."""
+    count = (order["users"] or MOST_OPEN) + SPARE_FILES
     resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
 
 
 @dataclass
 class Answer:
-    """A connection of the server: bytes of the request that have come, its head, and bytes that are still to go."""
+    """A connection of the server: received bytes of the request, its head, and bytes left to send."""
 
     connection: socket.socket
     came: int = 0
@@ -196,15 +196,11 @@ class Answer:
 
 
 class Server:
-    """The server of one entry, listening. ``ccas`` are the congestion controls that its connections had.
-
-    Where the order says ``keep`` a connection may ask again when it has been answered.
-    """
+    """The listening server of one entry. ``ccas`` are the congestion controls of its connections."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.ccas: set[str] = set()
         self._request_bytes = order["request_bytes"]
-        self._keeps = order.get("keep", False)
         self._answers: dict[int, Answer] = {}
         self._listener = socket.create_server(("", order["port"]), backlog=4096)
         self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order["cca"].encode())
@@ -213,25 +209,21 @@ class Server:
         self._poll.register(self._listener, select.EPOLLIN)
 
     def answer(self, wait_s: float | None = None) -> None:
-        """Do what can be done, after waiting for it so long at most."""
+        """Serve all ready sockets, after waiting at most ``wait_s`` for one."""
         for descriptor, _ in self._poll.poll(wait_s):
             if descriptor == self._listener.fileno():
                 self._take_in()
-            elif self._is_answered(answer := self._answers[descriptor]):
-                if self._keeps and answer.left == 0:
-                    self._answers[descriptor] = Answer(answer.connection)
-                    self._poll.modify(descriptor, select.EPOLLIN)
-                else:
-                    self._answers.pop(descriptor).connection.close()
+            elif self._is_answered(self._answers[descriptor]):
+                self._answers.pop(descriptor).connection.close()
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Close all sockets."""
         self._poll.close()
         for endpoint in (self._listener, *(answer.connection for answer in self._answers.values())):
             endpoint.close()
 
     def _take_in(self) -> None:
-        """Accept what waits."""
+        """Accept all waiting connections."""
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -244,7 +236,7 @@ class Server:
             self._poll.register(connection, select.EPOLLIN)
 
     def _is_answered(self, answer: Answer) -> bool:
-        """Read or send what can be; whether the connection is done with, for whatever reason."""
+        """Read or send as much as possible; return whether the connection is finished, for any reason."""
         try:
             while answer.came < self._request_bytes:
                 data = answer.connection.recv(self._request_bytes - answer.came)
@@ -260,12 +252,12 @@ class Server:
         except BlockingIOError:
             return False
         except OSError:
-            answer.left = -1  # its user has gone
+            return True  # its user has gone
         return True
 
 
 def serve(order: dict[str, Any]) -> None:
-    """Answer requests until SIGTERM, then write which congestion controls the connections had."""
+    """Answer requests until SIGTERM, then write the congestion controls of the connections."""
     allow_connections(order)
     signal.signal(signal.SIGTERM, _end)
     server = Server(order)
@@ -278,7 +270,7 @@ def serve(order: dict[str, Any]) -> None:
 
 @dataclass
 class Request:
-    """A request under way: its user, when it began, the size that it wants, what of it is to be sent and has come."""
+    """A request under way: user, start, wanted size, bytes left to send, and received bytes."""
 
     user: int
     connection: socket.socket
@@ -289,7 +281,7 @@ class Request:
 
 
 class Crowd:
-    """The users of one entry."""
+    """The users of one entry, each with one request at a time."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.order = order
@@ -305,7 +297,7 @@ class Crowd:
         self._errors: Counter[str] = Counter()
 
     def run(self) -> dict[str, Any]:
-        """Ask until the end; what is under way then is cut off."""
+        """Send requests until the end; cut off those under way."""
         self.begin()
         while (now_ns := time.monotonic_ns()) < self._end_ns:
             while self._due and self._due[0][0] <= now_ns:
@@ -321,7 +313,7 @@ class Crowd:
         }
 
     def plan(self, user: int, from_ns: int, wait_s: float) -> None:
-        """Let a user ask so much later than a moment."""
+        """Schedule a user's request ``wait_s`` after a moment."""
         heapq.heappush(self._due, (from_ns + round(1e9 * wait_s), user))
 
     def ask(self, user: int) -> None:
@@ -339,7 +331,7 @@ class Crowd:
             self._leave(request, errno.errorcode[status])
 
     def _advance(self, request: Request) -> None:
-        """Send or read what can be."""
+        """Send or read as much as possible."""
         connection = request.connection
         try:
             if request.to_send:
@@ -361,12 +353,12 @@ class Crowd:
             self._leave(request, errno.errorcode.get(error.errno or 0, "error"))
 
     def _expect(self, request: Request) -> None:
-        """Be woken when enough has come."""
+        """Ask the kernel to wake the program when enough bytes have arrived."""
         enough = min(request.wanted - request.came, WAKE_BYTES)
         request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, enough)
 
     def _leave(self, request: Request, error: str | None) -> None:
-        """The request is done with: its user thinks."""
+        """Finish a request: its user thinks."""
         now_ns = time.monotonic_ns()
         if error:
             self._errors[error.lower()] += 1
@@ -379,20 +371,51 @@ class Crowd:
         self.go_on(request.user, now_ns)
 
     def begin(self) -> None:
-        """Plan what is asked for first."""
+        """Schedule the first requests."""
         for user, random in enumerate(self._randoms):
             self.plan(user, self.begin_ns, think_s(self.order, random, first=True))
 
     def wanted(self, user: int) -> int:
-        """Bytes that the user asks for now."""
+        """Return the bytes of the user's next response."""
         return response_bytes(self.order, self._randoms[user])
 
     def go_on(self, user: int, now_ns: int) -> None:
-        """Plan what a user asks for whose request has ended."""
+        """Schedule the next request of a user whose request has ended."""
         self.plan(user, now_ns, think_s(self.order, self._randoms[user]))
 
 
+class Arrivals(Crowd):
+    """Requests that begin as a Poisson process, independently of earlier ones; users are the numbers of requests."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        super().__init__(order)
+        self._times = Random(f"{order['seed']} {order['name']} times")
+        self._sizes = Random(f"{order['seed']} {order['name']} sizes")
+        self._next_ns = self.begin_ns
+
+    def begin(self) -> None:
+        """Schedule the first request."""
+        self._plan_after(0)
+
+    def ask(self, user: int) -> None:
+        """Begin a request, and schedule the next one."""
+        self._plan_after(user + 1)
+        super().ask(user)
+
+    def wanted(self, user: int) -> int:
+        """Draw the bytes of a response."""
+        return response_bytes(self.order, self._sizes)
+
+    def go_on(self, user: int, now_ns: int) -> None:
+        """Do nothing: no request follows from the end of another."""
+
+    def _plan_after(self, number: int) -> None:
+        self._next_ns += round(1e9 * self._times.expovariate(1e6 / self.order["every_us"]))
+        self.plan(number, self._next_ns, 0)
+
+
 def ask(order: dict[str, Any]) -> None:
-    """Be the users, then write what became of their requests."""
+    """Act as the users, then write the outcome of their requests."""
     allow_connections(order)
-    json.dump(Crowd(order).run(), sys.stdout)
+    kind = Arrivals if order["every_us"] else Crowd
+    json.dump(kind(order).run(), sys.stdout)

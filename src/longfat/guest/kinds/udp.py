@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The UDP traffic of one run while it happens: sending programs, receiving sockets, and the table of what arrived."""
+"""The UDP traffic of a run: sending programs, receiving sockets, and the table of arrivals."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from longfat.guest import udp
 from longfat.guest.files import write_json
+from longfat.guest.kinds.reports import report_of
 from longfat.guest.processes import end_with_run, finish
 from longfat.network import longest_rtt_us, smallest_mtu_bytes
 from longfat.runspec import RunSpec, Udp
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from longfat.guest.run import RunContext
 
 
-ARRIVAL_S = 0.2  # when nothing has come for so long, or a round-trip time if that is longer, nothing is on its way
+ARRIVAL_S = 0.2  # no packet is under way if none arrives for this time, or for a round-trip time if that is longer
 
 
 class Traffic:
@@ -36,10 +37,10 @@ class Traffic:
         self._mtu_bytes = smallest_mtu_bytes(stage.spec)
 
     def prepare(self) -> None:
-        """Nothing runs before the measurement: the kernel counts what arrives."""
+        """Do nothing: the kernel counts arriving packets."""
 
     def plan(self) -> None:
-        """Open the sockets that are sent to; put the start of the senders and the samples on the time line."""
+        """Open the receiving sockets; put the start of the senders and the samples on the time line."""
         stage = self._stage
         for one in stage.spec.udp:
             with stage.network.inside(one.receiver):
@@ -52,7 +53,7 @@ class Traffic:
             stage.timeline.repeat(stage.spec.probes.queue_interval_us, partial(self._sample, table))
 
     def finish(self) -> None:
-        """Wait for the senders and for packets on their way, and write udp.json."""
+        """Wait for the senders and for packets under way, and write udp.json."""
         for name, process in self._senders.items():
             finish(process, f"program of UDP traffic {name}", within_s=self._stage.drain_s)
         arrived = self._arrived()
@@ -69,16 +70,11 @@ class Traffic:
         return self._ports
 
     def achieved(self) -> dict[str, Any]:
-        """Nothing of UDP traffic is set."""
+        """Return nothing: UDP traffic has no settings."""
         return {}
 
     def _report(self, one: Udp, arrived: dict[str, int]) -> dict[str, Any]:
-        return {
-            "udp": one.name,
-            "sender": one.sender,
-            "receiver": one.receiver,
-            "start_us": one.start_us,
-            "end_us": one.start_us + one.duration_us,
+        return report_of("udp", one) | {
             "packet_bytes": self._mtu_bytes,
             "due_packets": round(udp.due_bytes(dataclasses.asdict(one), one.duration_us / 1e6) / self._mtu_bytes),
             "sent_packets": int((self._stage.folder / f"{one.name}.udp.txt").read_text()) // self._mtu_bytes,
@@ -102,7 +98,7 @@ class Traffic:
         )
 
     def _sample(self, table: TextIO) -> None:
-        """Note what has reached each receiving socket."""
+        """Note the packets received by each socket."""
         t_us = self._stage.timeline.now_us()
         for name, receiver in self._receivers.items():
             packets = udp.received_packets(receiver)
@@ -110,4 +106,4 @@ class Traffic:
 
 
 def report(spec: RunSpec, folder: Path) -> None:
-    """What is counted stands in datagrams.csv and udp.json already."""
+    """Do nothing: datagrams.csv and udp.json are complete."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web traffic of one run while it happens: servers, users, and what their sockets showed.
+"""The web traffic of a run: servers, users, and observations of their sockets.
 
-The routes of a server's node give its sockets their congestion control (``guest/network.py``); here it is read back.
+The routes of a server's node set the congestion control of its sockets (``guest/network.py``); here it is read back.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.guest import sockets, web
 from longfat.guest.files import write_json
+from longfat.guest.kinds.reports import report_of
 from longfat.guest.processes import end_with_run, finish
 from longfat.runspec import RunSpec, Web
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Traffic:
-    """The web traffic of one run: its programs, and the congestion controls that its servers' sockets showed."""
+    """The web traffic of a run: its programs, and the congestion controls of its servers' sockets."""
 
     def __init__(self, stage: RunContext) -> None:
         self._stage = stage
@@ -34,7 +35,7 @@ class Traffic:
         self._ccas: dict[str, set[str]] = {users.name: set() for users in self._web}
 
     def prepare(self) -> None:
-        """Make the files and start every server."""
+        """Create the files and start every server."""
         (self._stage.folder / "web").mkdir()
         files = self._stage.scratch / "web"
         web.make_files(files)
@@ -46,7 +47,7 @@ class Traffic:
             self._servers[users.name] = end_with_run(self._stage.cleanup, process)
 
     def plan(self) -> None:
-        """Put the start of the users and the looks at the servers' sockets on the time line."""
+        """Put on the time line the start of the users and the reading of the servers' sockets."""
         for users in self._web:
             self._stage.timeline.at(users.start_us, partial(self._start_users, users))
             for t_us in web.looks_us(users):
@@ -61,7 +62,7 @@ class Traffic:
             finish(process, f"web server of {name}", within_s=self._stage.drain_s)
 
     def achieved(self) -> dict[str, Any]:
-        """The congestion controls that were seen of each entry."""
+        """Return the congestion controls seen for each entry."""
         return {"web": [{"web": name, "ccas": sorted(ccas)} for name, ccas in self._ccas.items()]}
 
     def _start_users(self, users: Web) -> None:
@@ -69,8 +70,8 @@ class Traffic:
         order = self._stage.scratch / f"{users.name}.order"
         address = self._stage.network.topology.address(users.sender)
         origin_ns = self._stage.timeline.origin_ns
-        told = web.users_order(users, self._stage.spec.seed, address, self.ports[users.name], origin_ns)
-        order.write_text(json.dumps(told))
+        users_order = web.users_order(users, self._stage.spec.seed, address, self.ports[users.name], origin_ns)
+        order.write_text(json.dumps(users_order))
         output = self._stage.output(f"web/{users.name}.users.json")
         process = self._stage.network.start(users.receiver, web.users_command(order), output)
         self._users[users.name] = end_with_run(self._stage.cleanup, process)
@@ -90,21 +91,11 @@ def report(spec: RunSpec, folder: Path) -> None:
 
 
 def web_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
-    """web.json from what the users of each web traffic said. Raises ValueError when they said too little."""
+    """Return web.json from the output of each web traffic's users. Raises KeyError or ValueError if it is "
+    "incomplete."""
     results = []
     for users in spec.web:
         said = json.loads((folder / "web" / f"{users.name}.users.json").read_text())
-        results.append(
-            {
-                "web": users.name,
-                "sender": users.sender,
-                "receiver": users.receiver,
-                "cca": users.cca,
-                "model": users.model,
-                "users": users.users,
-                "start_us": users.start_us,
-                "end_us": users.start_us + users.duration_us,
-                **{key: said[key] for key in ("bytes_received", "replies", "unfinished", "mean_reply_us", "errors")},
-            }
-        )
+        counts = {key: said[key] for key in ("bytes_received", "replies", "unfinished", "mean_reply_us", "errors")}
+        results.append(report_of("web", users) | {"model": users.model, "users": users.users, **counts})
     return results

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Epochs of congestion avoidance, from a loss to the next, and the growth of the window in them.
+
+A window in recovery belongs to no epoch, nor does a window below ssthresh, which is slow start. Defines no metric: the
+metrics of studies about algorithms use it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from longfat.metrics.data import Array, NoValue, Samples
+
+OPEN_STATES = (0, 1)  # TCP_CA_Open and TCP_CA_Disorder (linux/tcp.h): no reduction is under way
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """The samples from a loss to the next, and the window that the loss before met: None for the first epoch."""
+
+    samples: Samples
+    window_before: float | None
+
+    @property
+    def left(self) -> float:
+        """What the loss before left of the window: down to ssthresh, where recovery ends. Raises AssertionError."""
+        assert self.window_before is not None
+        return float(self.samples.ssthresh[0]) / self.window_before
+
+
+def is_open(samples: Samples) -> npt.NDArray[np.bool_]:
+    """Where no reduction of the window is under way."""
+    return np.isin(samples.ca_state, OPEN_STATES)
+
+
+def epochs(samples: Samples) -> list[Epoch]:
+    """The epochs in order of time; none is empty. Raises NoValue when there is none."""
+    growing = is_open(samples) & (samples.cwnd >= samples.ssthresh)
+    starts = np.flatnonzero(growing & ~np.concatenate(([False], growing[:-1])))
+    ends = np.flatnonzero(growing & ~np.concatenate((growing[1:], [False]))) + 1
+    found: list[Epoch] = []
+    for start, end in zip(starts, ends, strict=True):
+        chosen = np.zeros(len(growing), dtype=bool)
+        chosen[start:end] = True
+        before = float(found[-1].samples.cwnd[-1]) if found else None
+        found.append(Epoch(samples.where(chosen), before))
+    if not found:
+        raise NoValue("the window was never in congestion avoidance")
+    return found
+
+
+def after_losses(samples: Samples) -> list[tuple[Epoch, float]]:
+    """The epochs with the window that a loss in congestion avoidance met before."""
+    return [(epoch, epoch.window_before) for epoch in epochs(samples) if epoch.window_before is not None]
+
+
+def slope(x: Array, y: Array) -> float:
+    """Of the straight line through the points with the least squared error."""
+    return float(np.polyfit(x - x.mean(), y, 1)[0])
+
+
+def rounds(samples: Samples) -> Array:
+    """RTTs since the first sample, as TCP counts them: one ends when the window at its start is acknowledged.
+
+    On a path without a queue this is the time in RTTs, but for pauses and bursts that a loss leaves behind.
+    """
+    ends = [samples.delivered[0]]
+    while ends[-1] < samples.delivered[-1]:
+        at = int(np.searchsorted(samples.delivered, ends[-1], side="right")) - 1
+        ends.append(ends[-1] + samples.cwnd[at])
+    return np.interp(samples.delivered, ends, np.arange(len(ends)))
+
+
+def rtts_to_reach(samples: Samples, window: float) -> float:
+    """RTTs until the window is so large, between two samples by a straight line. Raises NoValue if it never is."""
+    above = np.flatnonzero(samples.cwnd >= window)
+    if not len(above):
+        raise NoValue(f"the window does not reach {window:.0f} segments")
+    pair = slice(max(int(above[0]) - 1, 0), int(above[0]) + 1)
+    return float(np.interp(window, samples.cwnd[pair], rounds(samples)[pair]))

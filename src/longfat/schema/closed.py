@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base of all models of a study's files."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Closed(BaseModel):
+    """A mapping that takes only its own keys and cannot be changed; ``examples`` are shown in the reference."""
+
+    examples: ClassVar[tuple[str, ...]] = ()
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

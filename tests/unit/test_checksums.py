@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the raw records to the report: a file that was changed since it was made is refused by its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fabricated_results import CLAIMS, FIGURES, MANIFEST, judge_study, write_results, write_study
+from typer.testing import CliRunner, Result
+
+from longfat.cli import app
+from longfat.data.opened import draw_all
+from longfat.dataset.build import build_dataset
+from longfat.report.report import write_report
+from longfat.studies import StudyFolder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a study and its results, reported."""
+    root = tmp_path_factory.mktemp("whole")
+    study, results = write_study(root), root / "results" / "small"
+    write_results(study, results)
+    build_dataset(results)
+    judge_study(results, study)
+    draw_all(results, StudyFolder(study))
+    write_report(results, StudyFolder(study))
+    return root
+
+
+@pytest.fixture
+def results(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of them."""
+    monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path / "copy"))
+    return shutil.copytree(whole, tmp_path / "copy", symlinks=True) / "results" / "small"
+
+
+def call(verb: str, *arguments: str) -> Result:
+    return CliRunner().invoke(app, [verb, *arguments], env={"COLUMNS": "200"})
+
+
+def edit_goodput(path: Path) -> None:
+    """Say that every flow had 1 Mbit/s."""
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("goodput_bps")
+    pq.write_table(table.set_column(place, "goodput_bps", pa.array([1e6] * len(table))), path)
+
+
+def edit_verdict(path: Path) -> None:
+    text = path.read_text(encoding="ascii")
+    assert '"verdict": "reproduced"' in text
+    path.write_text(text.replace('"verdict": "reproduced"', '"verdict": "not_reproduced"', 1), encoding="ascii")
+
+
+def edit_text(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "edit"),
+    [
+        ("dataset/flows.parquet", edit_goodput),
+        ("dataset/exclusions.csv", edit_text),
+        ("dataset/counters.parquet", Path.unlink),
+        ("verdicts.json", edit_verdict),
+        ("figures/fig-1.csv", edit_text),
+        ("figures/fig-1.svg", edit_text),
+        ("figures/fig-2.png", Path.unlink),
+        ("claims-first.json", edit_text),
+    ],
+)
+def test_a_reference_refuses_an_edited_file_by_name_and_report_rebuilds_it(
+    results: Path, file: str, edit: Callable[[Path], None]
+) -> None:
+    edit(results / file)
+    refused = call("evidence", "reference", "small")
+    assert refused.exit_code == 3, refused.output
+    assert f"{results / file} (" in refused.stderr
+    assert "`longfat report STUDY`" in refused.stderr
+    assert call("report", "small").exit_code == 0
+    assert call("evidence", "reference", "small").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("claims.yaml", CLAIMS), ("figures.yaml", FIGURES), ("study.yaml", MANIFEST)]
+)
+def test_no_reference_is_made_from_verdicts_and_figures_of_another_study_file(
+    results: Path, file: str, text: str
+) -> None:
+    path = results.parents[1] / "experiments/small" / file
+    path.write_text(text + "# another\n", encoding="utf-8")
+    refused = call("evidence", "reference", "small")
+    assert (refused.exit_code, f"{path} (changed)" in refused.stderr) == (3, True), refused.output
+    assert call("report", "small").exit_code == 0
+
+
+def test_an_edited_lock_makes_no_dataset(results: Path) -> None:
+    lock = results / "lock.json"
+    text = lock.read_text(encoding="ascii")
+    assert '"window":1048576' in text
+    lock.write_text(text.replace('"window":1048576', '"window":1048577', 1), encoding="ascii")
+    refused = call("report", "small")
+    assert (refused.exit_code, f"{lock} (changed)" in refused.stderr) == (3, True)
+
+
+def test_a_dataset_can_be_judged_without_raw_records(results: Path) -> None:
+    before = (results / "verdicts.json").read_bytes()
+    shutil.rmtree(results / "raw")
+    assert call("report", "small").exit_code == 0
+    assert (results / "verdicts.json").read_bytes() == before
+
+
+def test_an_edited_report_is_named_on_the_front_page_and_not_linked(results: Path) -> None:
+    front = results.parent / "index.html"
+    assert call("report").exit_code == 0
+    assert 'href="small/report.html"' in front.read_text(encoding="utf-8")
+    edit_text(results / "report.html")
+    assert call("report").exit_code == 0
+    page = front.read_text(encoding="utf-8")
+    assert 'href="small/report.html"' not in page
+    assert f"{results / 'report.html'} (changed)" in page
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"format": 2}', '{"format": 1, "results": 7, "study": {}}', "[" * 9999]
+)
+def test_checksums_that_cannot_be_read_is_refused(results: Path, text: str) -> None:
+    (results / "checksums/dataset.json").write_text(text, encoding="ascii")
+    refused = call("evidence", "reference", "small")
+    assert refused.exit_code == 3, refused.output
+    assert f"{results}/checksums/dataset.json: the checksums cannot be read" in refused.stderr
+
+
+def test_changed_checksums_are_named_instead_of_a_file(results: Path) -> None:
+    path = results / "checksums/figures.json"
+    text = path.read_text(encoding="ascii")
+    digest = next(iter(json.loads(text)["study"].values()))
+    path.write_text(text.replace(digest, digest[::-1]), encoding="ascii")
+    refused = call("evidence", "reference", "small")
+    assert f"{path}: the checksums cannot be read: ValueError('it was changed itself')" in refused.stderr
+
+
+def test_the_same_records_have_the_same_checksums(whole: Path, results: Path) -> None:
+    assert call("report", "small").exit_code == 0
+    for name in os.listdir(results / "checksums"):
+        assert (results / "checksums" / name).read_bytes() == (whole / "results/small/checksums" / name).read_bytes()

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel regression check: its runs cover what studies use, and its verdicts compare kernels with the reference."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from fake_backend import FakeBackend
+
+from longfat.builds.kernel_recipe import Recipe
+from longfat.catalog.ccas import CCAS
+from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS
+from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
+from longfat.cli import kernel_check as verb
+from longfat.cli.console import Output
+from longfat.errors import RigError
+from longfat.identity import KernelSource
+from longfat.kernel_check import REFERENCE, Reference, Verdict, other_releases, read_reference
+from longfat.plan.estimate import run_seconds
+from longfat.queues import KINDS
+from longfat.runspec import RunSpec
+
+ROOT = Path(__file__).parents[2]
+PINNED, NEWER = KernelSource("6.12.117", True), KernelSource("6.12.999", False)
+STUDY = """\
+format: 2
+study: _canary
+title: Three checks
+algorithms: {reno: {cca: reno}, vegas: {cca: vegas}}
+experiments:
+  - id: cca
+    topology: {kind: delay, rate: 10 Mbit/s, rtt: 20 ms}
+    flows: [{name: f1, from: client1, to: server, algorithm: "${algorithm}", duration: 1 s}]
+    sweep: {product: {algorithm: [reno, vegas]}}
+  - id: era
+    topology: {kind: delay, rate: 10 Mbit/s, rtt: 20 ms}
+    flows: [{name: f1, from: client1, to: server, algorithm: reno, duration: 1 s}]
+"""
+
+
+@pytest.fixture(scope="module")
+def specs() -> dict[str, RunSpec]:
+    """Specs of the project's checks by name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LONGFAT_ROOT", str(ROOT))
+        runs = verb.checks(FakeBackend())
+    return {run.scenario: run.spec for run in runs}
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with three checks."""
+    folder = tmp_path / "experiments" / "_canary"
+    folder.mkdir(parents=True)
+    (tmp_path / "kernels").mkdir()
+    (folder / "study.yaml").write_text(STUDY, encoding="utf-8")
+    monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path))
+    return tmp_path
+
+
+def check(backend: FakeBackend) -> tuple[bool, str]:
+    """Return the verdict and what was printed."""
+    output = io.StringIO()
+    equal = verb.check_kernels(backend, 1, Output(file=output, width=200))
+    return equal, output.getvalue()
+
+
+def renew(backend: FakeBackend) -> None:
+    verb.renew_reference(backend, 1, Output(file=io.StringIO()))
+
+
+def change(root: Path, key: str, name: str, value: str) -> None:
+    """Write a value into the reference."""
+    path = root / REFERENCE
+    data = json.loads(path.read_text())
+    data[key][name] = value
+    path.write_text(json.dumps(data))
+
+
+def test_there_are_some_dozens_of_checks_each_of_some_seconds(specs: dict[str, RunSpec]) -> None:
+    assert 25 <= len(specs) <= 50
+    assert max(run_seconds(spec) for spec in specs.values()) < 3
+    assert len({spec.run_id for spec in specs.values()}) == len(specs)
+
+
+def test_every_algorithm_of_the_catalogue_has_a_check(specs: dict[str, RunSpec]) -> None:
+    assert {flow.cca for spec in specs.values() for flow in spec.flows} == set(CCAS)
+
+
+def test_every_switch_of_the_project_has_one_on_each_side(specs: dict[str, RunSpec]) -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in Recipe(DEFAULT_KERNEL).patches())
+    switches = {f"net.ipv4.{name}" for name in re.findall(r"^\+\t\t\.procname\t= \"(tcp_\w+)\"", text, re.M)}
+    assert len(switches) == 10
+    hosts = [node for spec in specs.values() for node in spec.nodes if node.role != "router"]
+    values = {name: {node.sysctls[name] for node in hosts if name in node.sysctls} for name in switches}
+    by_the_testbed = {setting.sysctl for setting in (*SENDER_SETTINGS, *RECEIVER_SETTINGS)}
+    assert {name for name, found in values.items() if len(found) < 2} == by_the_testbed
+    limit = "net.ipv4.tcp_payload_limit"
+    assert all(values[name] == ({"65536"} if name == limit else {"1"}) for name in by_the_testbed)
+
+
+def test_the_kernels_of_all_stacks_are_checked() -> None:
+    assert {stack.kernel for stack in STACKS.values()} == {*STACK_KERNELS}
+
+
+def test_the_stack_of_the_era_runs_as_a_whole(specs: dict[str, RunSpec]) -> None:
+    era = [spec for name, spec in specs.items() if name.startswith("era.")]
+    assert len(era) == 4
+    stack = STACKS["linux-2.4"]
+    for spec in era:
+        assert stack.sysctls.items() <= spec.nodes[0].sysctls.items() | {("net.ipv4.tcp_sack", "1")}
+        assert spec.nodes[0].initial_cwnd_segments == stack.initial_cwnd_segments
+
+
+def test_queues_traffic_and_probes_of_every_kind_are_among_them(specs: dict[str, RunSpec]) -> None:
+    every = list(specs.values())
+    queues = [end.egress.queue for spec in every for link in spec.links for end in (link.a, link.b)]
+    # A plain queue by bytes draws nothing, a step is CoDel's, and the default kernel has no DualPI2.
+    assert {queue.kind for queue in queues} == {*KINDS} - {"bfifo", "step", "dualpi2"}
+    assert {queue.marks for queue in queues if queue.kind == "red"} == {False, True}
+    assert any(end.egress.impairment for spec in every for link in spec.links for end in (link.a, link.b))
+    assert {link.mtu_bytes for spec in every for link in spec.links} == {1500, 9000}
+    assert any(spec.web for spec in every)
+    assert any(spec.udp for spec in every)
+    assert any(end.egress.drops for spec in every for link in spec.links for end in (link.a, link.b))
+    assert any(spec.probes.capture and spec.probes.capture_loss_percent for spec in every)
+    assert any(spec.probes.ping_interval_us for spec in every)
+    assert any(flow.streams > 1 for spec in every for flow in spec.flows)
+    assert any(flow.transfer_bytes for spec in every for flow in spec.flows)
+
+
+def test_a_kernel_that_measures_the_same_equals_the_reference_and_a_differing_check_is_named(root: Path) -> None:
+    renew(FakeBackend(kernel=PINNED))
+    backend = FakeBackend(kernel=NEWER)
+    equal, printed = check(backend)
+    assert equal and "3 of 3" in printed
+    change(root, "digests", "era", "0" * 64)
+    equal, printed = check(backend)
+    assert not equal and "2 of 3" in printed and ": era" in printed
+    assert "another" not in printed
+    change(root, "pins", "code", "another")
+    assert "another code" in check(backend)[1]
+
+
+def test_a_check_that_fails_differs_and_makes_no_reference(root: Path) -> None:
+    renew(FakeBackend(kernel=PINNED))
+    (era,) = (run.run_id for run in verb.checks(FakeBackend()) if run.scenario == "era")
+    equal, printed = check(FakeBackend(kernel=NEWER, faults={era: "report_failure"}))
+    assert not equal and ": era" in printed
+    with pytest.raises(RigError, match="era"):
+        renew(FakeBackend(kernel=PINNED, faults={era: "report_failure"}))
+
+
+def test_every_start_executes_all_checks_again(root: Path) -> None:
+    renew(FakeBackend(kernel=PINNED))
+    raw = root / "results/kernel-check/raw"
+    before = {path.name: path.stat().st_mtime_ns for path in raw.iterdir()}
+    check(FakeBackend(kernel=PINNED))
+    after = {path.name: path.stat().st_mtime_ns for path in raw.iterdir()}
+    assert before.keys() == after.keys()
+    assert all(before[name] != after[name] for name in before)
+
+
+def test_only_a_kernel_of_the_pinned_release_makes_a_reference(root: Path) -> None:
+    with pytest.raises(RigError, match=r"linux-6\.12 is 6\.12\.999"):
+        renew(FakeBackend(kernel=NEWER))
+    assert not (root / "results").exists()
+
+
+@pytest.mark.parametrize("text", [None, '{"format": 2}'])
+def test_a_missing_or_damaged_reference_is_a_clear_error(root: Path, text: str | None) -> None:
+    if text is not None:
+        (root / REFERENCE).write_text(text)
+    with pytest.raises(RigError, match="the kernel check's reference cannot be read"):
+        read_reference(root / REFERENCE)
+
+
+def test_a_check_that_only_one_side_has_differs() -> None:
+    reference = Reference("6.12.117", {}, {"a": "1", "b": "2"})
+    assert reference.compare({"b": "2", "c": "3"}) == Verdict(3, ("a", "c"))
+
+
+def test_only_kernels_of_another_release_have_a_notice() -> None:
+    (notice,) = other_releases([PINNED, NEWER])
+    assert "6.12.999" in notice
