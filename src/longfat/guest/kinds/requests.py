@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.guest import program
 from longfat.guest.files import report_of, write_json
-from longfat.guest.processes import finish, started
+from longfat.guest.processes import end_with_run, finish
 from longfat.guest.sockets import TCP_LISTEN
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Requests, RunSpec
@@ -108,7 +108,7 @@ class Traffic:
         """Start one of the two programs."""
         output = self._stage.output(f"requests/{order['name']}.{function}.json")
         command = program.command(module, function, order)
-        return started(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
+        return end_with_run(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
 
 
 def report(spec: RunSpec, folder: Path) -> None:
