@@ -45,7 +45,8 @@ lint: development
     shellcheck infra/ansible/check infra/ansible/provision infra/ansible/run
     yamllint --strict .
     codespell
-    pytest --quiet tests/unit/test_linters.py tests/unit/test_imports.py
+    lint-imports
+    pytest --quiet tests/unit/test_linters.py
 
 # Format the Python code and fix what ruff can fix
 [group('check')]

@@ -16,7 +16,7 @@ from turns import ByGroup, Turns, in_order, workers
 from xdist.remote import Producer
 
 from longfat.plan.model import PlannedRun
-from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+from longfat.spec.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
 # The same examples each time, however busy the machine is.
 settings.register_profile("longfat", deadline=None, derandomize=True, database=None)

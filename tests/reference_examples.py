@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from longfat.traffic import SECTIONS
+from longfat.study.traffic import SECTIONS
 
 PAGE = Path(__file__).parents[1] / "docs" / "manifest.md"
 _SECTION = re.compile(r"^## `([^\n]+)`\n\n\|.*?\n\n(?:```yaml\n(.*?)```\n)?", re.MULTILINE | re.DOTALL)

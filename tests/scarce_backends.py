@@ -19,9 +19,9 @@ from lab_in_namespaces import Lab, environment, lab_in_namespaces
 from longfat.backends import hosts
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
-from longfat.errors import RigError
 from longfat.execute.calm import wait_for_calm
 from longfat.guest.counters import PRESSURE, pressure_us
+from longfat.system.errors import RigError
 
 MOMENT_S = 10.0
 ENDED = 124  # the exit status of timeout(1) when the time is over

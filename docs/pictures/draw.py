@@ -34,7 +34,7 @@ from longfat.plan import build_plan
 from longfat.relations.judge import Verdict
 from longfat.report.forest import Row, forest
 from longfat.report.numbers import shown
-from longfat.studies import StudyFolder
+from longfat.data.study_folder import StudyFolder
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from longfat.errors import StudyError
-from longfat.testbed.inventory import load_inventory
+from longfat.system.errors import StudyError
+from longfat.backends.testbed.inventory import load_inventory
 
 GROUPS = {"sender": "senders", "receiver": "receivers", "router": "routers"}
 SSH_PORT = 22

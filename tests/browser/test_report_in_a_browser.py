@@ -19,10 +19,10 @@ from fabricated_results import CLAIMS, judge_study, write_results, write_study
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from longfat.data.opened import draw_all
+from longfat.data.study_folder import StudyFolder, studies_in
 from longfat.dataset.build import build_dataset
 from longfat.report.front import write_front
 from longfat.report.report import write_report
-from longfat.studies import StudyFolder, studies_in
 
 CHROMIUM = shutil.which("chromium")
 MORE_CLAIMS = """\

@@ -15,9 +15,8 @@ from scarce_backends import realtime, simulator
 
 from longfat.backends.protocol import FEATURES, Backend, Feature, Traits, needed
 from longfat.backends.registry import backend_names, lacking, open_backend, traits_of
-from longfat.catalog.kernels import DEFAULT_KERNEL
-from longfat.network import ports
-from longfat.runspec import (
+from longfat.spec.network import ports
+from longfat.spec.runspec import (
     Card,
     Change,
     DeliberateDrop,
@@ -35,6 +34,7 @@ from longfat.runspec import (
     Udp,
     Web,
 )
+from longfat.study.catalog.kernels import DEFAULT_KERNEL
 
 SOCKET_COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"

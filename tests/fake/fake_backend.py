@@ -24,14 +24,10 @@ import fake_truth as truth
 from longfat.backends import simulated
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import MODULES, Say, refused_features
-from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import KERNELS, STACK_KERNELS, OwnKernel
-from longfat.errors import RigError
 from longfat.guest.capture import THINNED_US, thinned
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.udp import due_bytes
-from longfat.identity import KernelSource, code_identity
-from longfat.network import (
+from longfat.spec.network import (
     ETHERNET_HEADER_BYTES,
     Port,
     base_rtt_us,
@@ -43,9 +39,13 @@ from longfat.network import (
     smallest_mtu_bytes,
     steps,
 )
-from longfat.parent import end_with_parent
-from longfat.plain import canonical_json
-from longfat.runspec import Flow, Ping, RunSpec, Udp, Web
+from longfat.spec.plain import canonical_json
+from longfat.spec.runspec import Flow, Ping, RunSpec, Udp, Web
+from longfat.study.catalog.ccas import CCAS
+from longfat.study.catalog.kernels import KERNELS, STACK_KERNELS, OwnKernel
+from longfat.system.errors import RigError
+from longfat.system.identity import KernelSource, code_identity
+from longfat.system.parent import end_with_parent
 
 TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
 NOT_DRAWN = {Feature.CLOCKS, Feature.PROCESSING}

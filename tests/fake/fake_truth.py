@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from longfat.network import Port, base_rtt_us, capacity_bits, mss_bytes, route, steps
-from longfat.runspec import Flow, RunSpec, Web
+from longfat.spec.network import Port, base_rtt_us, capacity_bits, mss_bytes, route, steps
+from longfat.spec.runspec import Flow, RunSpec, Web
 
 INITIAL_SEGMENTS = 10  # RFC 6928
 WEB_REPLY_BYTES = 10_000

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from longfat.cache import cache_folder
+from longfat.system.cache import cache_folder
 
 INFRA = Path(__file__).resolve().parents[2] / "infra"
 QEMU_STUB = Path(__file__).with_name("qemu_stub.py")

@@ -18,8 +18,8 @@ from jsonschema import Draft202012Validator
 from terraform_toolbox import end_machines, inventory_schema, machines, runs, terraform_program, write_qemu_stub
 from typer.testing import CliRunner
 
+from longfat.backends.testbed.provision import local
 from longfat.cli import app
-from longfat.testbed.provision import local
 
 pytestmark = pytest.mark.terraform
 

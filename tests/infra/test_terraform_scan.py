@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from terraform_toolbox import INFRA, lacking
 
-from longfat.cache import cache_folder
+from longfat.system.cache import cache_folder
 
 pytestmark = pytest.mark.terraform
 

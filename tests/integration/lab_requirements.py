@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from longfat.cache import cache_folder
+from longfat.system.cache import cache_folder
 
 PROGRAMS = ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "ssh", "ssh-keygen", "dpkg-deb")
 

@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from longfat.cli.build import build_container as build
+from longfat.data.study_folder import StudyFolder
 from longfat.report.reference import compare
-from longfat.studies import StudyFolder
 
 STUDY = Path(__file__).parents[2] / "experiments" / "_smoke"
 USER = 12345

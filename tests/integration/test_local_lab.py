@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from longfat.builds.disk import build_disk
 from longfat.cli import app
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 pytestmark = pytest.mark.infra
 

@@ -19,8 +19,8 @@ from rich.console import Console
 
 from longfat.builds import oci
 from longfat.cli.build import build_container as build
+from longfat.data.study_folder import StudyFolder
 from longfat.report.reference import compare
-from longfat.studies import StudyFolder
 
 pytestmark = pytest.mark.docker
 

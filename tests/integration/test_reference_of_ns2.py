@@ -12,13 +12,13 @@ import pytest
 from scarce_backends import simulator
 
 from longfat.cli.study import Choices, resolve
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
+from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
 from longfat.plan import write_lock
-from longfat.record.bundle import run_folder_name
-from longfat.studies import StudyFolder
 
 STUDY = StudyFolder(Path(__file__).parents[2] / "experiments" / "trinh-2004")
 SAMPLE = 5

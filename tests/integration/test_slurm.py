@@ -15,10 +15,10 @@ import pytest
 from remote_study import alone, dataset_of, on_nodes, recorded, workers, write_repository
 from slurm import NODES, Slurm, slurm
 
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import dataset_digests
-from longfat.record.verify import find_records
+from longfat.execute.record.verify import find_records
 from longfat.report.reference import compare
-from longfat.studies import StudyFolder
 
 pytestmark = pytest.mark.slurm
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from longfat.data.study_folder import StudyFolder
 from longfat.report.reference import compare
-from longfat.studies import StudyFolder
 
 pytestmark = pytest.mark.virtual
 

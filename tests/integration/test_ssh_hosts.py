@@ -19,7 +19,7 @@ from remote_study import alone, dataset_of, on_nodes, recorded, workers, write_r
 from slurm import PACKAGES, refuse
 
 from longfat.builds.packages import missing_packages
-from longfat.record.verify import find_records
+from longfat.execute.record.verify import find_records
 
 HOSTS = ("alpha", "beta")
 SERVER = """

@@ -19,7 +19,7 @@ from longfat.builds.kernel import KernelBuild, build_kernel
 from longfat.builds.kernel_recipe import KERNELS_FOLDER
 from longfat.builds.kernel_targets import PACKAGE_EPOCH, X86_64
 from longfat.builds.packages import missing_packages
-from longfat.catalog.ccas import CCAS
+from longfat.study.catalog.ccas import CCAS
 
 pytestmark = pytest.mark.qemu
 

@@ -19,8 +19,8 @@ from scarce_backends import on_lab
 
 from longfat.backends.hosts import HostsBackend
 from longfat.backends.protocol import Backend
-from longfat.errors import RigError
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RigError
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual]
 

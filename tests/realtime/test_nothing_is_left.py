@@ -17,7 +17,7 @@ from machine import descendants, network_state
 from scarce_backends import realtime
 
 from longfat.backends.protocol import Backend
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual]
 
@@ -37,7 +37,7 @@ def spec(backend: Backend) -> RunSpec:
 
 def programs_of_runs() -> list[str]:
     """Command lines of what only a run starts, among all that these tests have started."""
-    names = ("iperf", "mnexec", "tcpdump", "container_init.py", "bash --norc", "longfat.testbed.agent")
+    names = ("iperf", "mnexec", "tcpdump", "container_init.py", "bash --norc", "longfat.backends.testbed.agent")
     return [line for line in descendants().values() if any(name in line for name in names)]
 
 

@@ -15,11 +15,11 @@ from lab_in_namespaces import Lab, lab_in_namespaces
 from scarce_backends import on_lab
 
 from longfat.backends.protocol import Backend
-from longfat.errors import RigError
-from longfat.gates import Evidence
-from longfat.gates.behaviour import base_rtt_holds
-from longfat.gates.settings import rate_and_delay_hold
-from longfat.runspec import Egress, RunSpec
+from longfat.spec.gates import Evidence
+from longfat.spec.gates.behaviour import base_rtt_holds
+from longfat.spec.gates.settings import rate_and_delay_hold
+from longfat.spec.runspec import Egress, RunSpec
+from longfat.system.errors import RigError
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual]
 

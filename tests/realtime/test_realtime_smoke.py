@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from scarce_backends import realtime, skip_if_busy, skip_if_starved, skip_if_waiting
 
-from longfat.gates.behaviour import STARVED_SHARE
+from longfat.spec.gates.behaviour import STARVED_SHARE
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual, pytest.mark.slow]
 

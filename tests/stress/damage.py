@@ -17,7 +17,7 @@ import pytest
 from evidenced import with_evidence
 
 from longfat.cli.sample import compare_results
-from longfat.studies import StudyFolder
+from longfat.data.study_folder import StudyFolder
 from stress.commands import Answer, call
 from stress.kill import made
 

@@ -23,11 +23,11 @@ import pytest
 import yaml
 
 from longfat.backends.registry import DEFAULT_BACKEND
-from longfat.catalog.ccas import CCAS
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
 from longfat.execute.study import CANNOT_EXECUTE
 from longfat.plan.lockfile import read_lock
+from longfat.study.catalog.ccas import CCAS
 from stress.commands import await_gone, below, call, ended, start
 
 PLAIN: Mapping[str, Any] = {

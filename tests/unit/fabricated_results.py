@@ -14,12 +14,12 @@ from typing import Any
 
 from fake_backend import FakeBackend
 
-from longfat.identity import KernelSource
-from longfat.manifest.load import load_study
+from longfat.data.study_folder import StudyFolder
+from longfat.execute.record.bundle import Bundle, RunFacts, run_folder_name
 from longfat.plan import PlannedRun, build_plan, write_lock
-from longfat.record.bundle import Bundle, RunFacts, run_folder_name
 from longfat.relations.judge import Verdict, judge
-from longfat.studies import StudyFolder
+from longfat.study.load import load_study
+from longfat.system.identity import KernelSource
 
 MANIFEST = """\
 format: 2

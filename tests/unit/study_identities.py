@@ -11,10 +11,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from longfat.manifest.load import load_study
-from longfat.manifest.profiles import PROFILES
-from longfat.manifest.study import Study
 from longfat.plan import build_plan
+from longfat.study.load import load_study
+from longfat.study.profiles import PROFILES
+from longfat.study.study import Study
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = Path(__file__).with_suffix(".json")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longfat.dataset.load import Dataset, Run
-from longfat.runspec import Scalar
+from longfat.spec.runspec import Scalar
 
 SOCKET_COLUMNS = ("t_us", "flow", "stream", "ca_state", "cwnd_segments", "ssthresh_segments", "bytes_acked")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from longfat.testbed.agent.facts import cpu_ticks, speed_bps, version
-from longfat.testbed.agent.serve import Lines
-from longfat.testbed.connect.code import MODULES, agent_code
+from longfat.backends.testbed.agent.facts import cpu_ticks, speed_bps, version
+from longfat.backends.testbed.agent.serve import Lines
+from longfat.backends.testbed.connect.code import MODULES, agent_code
 
 
 def test_ticks_of_all_cpus_are_told_idle_and_in_all() -> None:
@@ -44,4 +44,4 @@ def test_the_code_that_is_sent_is_the_same_each_time_and_holds_what_it_imports()
     assert code == agent_code()
     names = set(zipfile.ZipFile(io.BytesIO(code)).namelist())
     assert {f"longfat/{name}" for name in MODULES if name.endswith(".py")} <= names
-    assert {"longfat/testbed/agent/part.py", "longfat/guest/run.py"} <= names
+    assert {"longfat/backends/testbed/agent/part.py", "longfat/guest/run.py"} <= names

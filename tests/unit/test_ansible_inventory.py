@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from lab_inventory import convert, known_name
 
-from longfat.errors import StudyError
-from longfat.testbed.inventory import load_inventory, read_inventory
+from longfat.backends.testbed.inventory import load_inventory, read_inventory
+from longfat.system.errors import StudyError
 
 PROGRAM = Path(__file__).resolve().parents[2] / "infra/ansible/lab_inventory.py"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE1vcmUgdGhhbiBhIGtleSBpcyBub3QgbmVlZGVk"

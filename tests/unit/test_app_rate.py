@@ -15,14 +15,14 @@ import pytest
 from fabricated_results import write_results
 
 from longfat.dataset.build import build_dataset
-from longfat.errors import StudyError
-from longfat.gates import Evidence
 from longfat.guest import app_rate, program, traffic
-from longfat.manifest.load import load_study
 from longfat.plan import build_plan, estimate
-from longfat.runspec import Flow, RunSpec
-from longfat.traffic import section_of
-from longfat.traffic.flows import applications_gave_their_rate
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Flow, RunSpec
+from longfat.study.load import load_study
+from longfat.study.traffic import section_of
+from longfat.study.traffic.flows import applications_gave_their_rate
+from longfat.system.errors import StudyError
 
 CONSTANT: dict[str, Any] = {
     "rate_bps": 4_000_000,

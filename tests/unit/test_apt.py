@@ -12,7 +12,7 @@ from tiny_kernels import VERSION, settings, tiny_kernels
 
 from longfat.builds.apt import find_archives, source_lines
 from longfat.builds.kernel import build_kernel
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 TARBALL = "/usr/src/nonesuch-linux.tar"
 LISTING = """\

@@ -15,18 +15,18 @@ from fake_backend import FakeBackend
 from rich.console import Console
 from typer.testing import CliRunner
 
-from longfat.bench import run
-from longfat.bench.case import CASES, Timing, spec_of
-from longfat.bench.run import PEER_CASES, Wanted, best, case_on, measure, run_bench
 from longfat.cli import app
-from longfat.errors import RigError
-from longfat.runspec import RunSpec
+from longfat.cli.benchmark import run
+from longfat.cli.benchmark.case import CASES, Timing, spec_of
+from longfat.cli.benchmark.run import PEER_CASES, Wanted, best, case_on, measure, run_bench
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RigError
 
 SOURCE = Path(run.__file__).parents[2]
 # A child starts a program that computes for 0.2 s, and ends at once.
 ORPHAN = """
 import ctypes, subprocess, sys
-from longfat.bench.case import PR_SET_CHILD_SUBREAPER, children_seconds
+from longfat.cli.benchmark.case import PR_SET_CHILD_SUBREAPER, children_seconds
 ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 before = children_seconds()
 busy = "import time\\nwhile time.process_time() < 0.2: pass"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longfat.cache import cache_folder
-from longfat.errors import RigError
+from longfat.system.cache import cache_folder
+from longfat.system.errors import RigError
 
 
 @pytest.fixture(autouse=True)

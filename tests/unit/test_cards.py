@@ -13,15 +13,15 @@ from fake_backend import FakeBackend
 from test_guest_requests import shown
 from test_red import study
 
-from longfat.errors import StudyError
-from longfat.gates import Evidence
 from longfat.guest.qdisc import achieved_egress, card_commands
 from longfat.guest.wire import Wire
-from longfat.manifest.load import load_study
-from longfat.network import lay_out, route
 from longfat.plan import build_plan
-from longfat.runspec import Card, Egress, RunSpec
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.network import lay_out, route
+from longfat.spec.runspec import Card, Egress, RunSpec
+from longfat.study.load import load_study
+from longfat.study.traffic import misses
+from longfat.system.errors import StudyError
 
 PLAIN = "{limit: 100}"
 BOTH = "{interrupt_moderation: 100 us, packet_time: 8 us, input_queue: 300}"

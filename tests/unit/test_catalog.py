@@ -3,8 +3,8 @@
 
 import re
 
-from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
-from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
+from longfat.study.catalog.ccas import CCAS, PARAMETER_SYSCTLS
+from longfat.study.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 
 
 def test_scalable_parameters_become_parts_per_million() -> None:

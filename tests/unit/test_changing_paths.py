@@ -15,12 +15,12 @@ from test_red import study
 
 from longfat.backends.protocol import Feature, needed
 from longfat.backends.registry import traits_of
-from longfat.errors import StudyError
-from longfat.gates import Evidence
-from longfat.network import TRACED_BITS, Port, Step, capacity_bits, lay_out, steps
 from longfat.plan import build_plan
-from longfat.runspec import Change, Egress, Interface, RunSpec, Trace
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.network import TRACED_BITS, Port, Step, capacity_bits, lay_out, steps
+from longfat.spec.runspec import Change, Egress, Interface, RunSpec, Trace
+from longfat.study.traffic import misses
+from longfat.system.errors import StudyError
 
 MBPS = 1_000_000
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.studies import StudyFolder
+from longfat.data.study_folder import StudyFolder
 
 STUDY = """\
 format: 2

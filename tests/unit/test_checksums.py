@@ -17,9 +17,9 @@ from typer.testing import CliRunner, Result
 
 from longfat.cli import app
 from longfat.data.opened import draw_all
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.report.report import write_report
-from longfat.studies import StudyFolder
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from fabricated_results import judge_study, write_results, write_study
 
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import RigError, StudyError
-from longfat.manifest.load import load_study
 from longfat.relations.claim_lint import without_oracle
 from longfat.relations.counting import Counted, Share, VerdictWord, apart, shares, tally, total
 from longfat.relations.firsts import changes, keep_first
 from longfat.relations.judge import read_origin
 from longfat.relations.limits import Agreement, Limits, fallen
-from longfat.studies import StudyFolder
+from longfat.study.load import load_study
+from longfat.system.errors import RigError, StudyError
 
 HEAD = "format: 2\nstudy: small\nclaims:\n"
 FAST, SLOW = "goodput[delay, highspeed, window=8 MiB]", "goodput[delay, standard, window=8 MiB]"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from fabricated_results import CLAIMS, change_json, judge_study, write_results, write_study
 
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import RigError, StudyError
 from longfat.plan import PlannedRun
 from longfat.relations.judge import Verdict, read_verdicts
 from longfat.relations.limits import Limits
-from longfat.studies import StudyFolder
+from longfat.system.errors import RigError, StudyError
 
 ROOT = Path(__file__).parents[2]
 HEAD = "format: 2\nstudy: small\nclaims:\n"

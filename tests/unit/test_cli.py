@@ -19,9 +19,9 @@ from fake_backend import FakeBackend
 from typer.testing import CliRunner, Result
 
 from longfat.cli import app, main
+from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
-from longfat.identity import KernelSource
-from longfat.record.verify import find_records
+from longfat.system.identity import KernelSource
 
 SOURCE = Path(__file__).parents[2] / "src"
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

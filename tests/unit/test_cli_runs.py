@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from longfat.cli import app
 from longfat.cli.find_run import find_run
-from longfat.errors import StudyError
-from longfat.record.bundle import SUMS, checksums
+from longfat.execute.record.bundle import SUMS, checksums
+from longfat.system.errors import StudyError
 
 STUDY = """
 format: 2

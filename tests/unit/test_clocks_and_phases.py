@@ -11,18 +11,18 @@ import pytest
 
 from longfat.backends import ns2, ns3
 from longfat.backends.simulated import achieved
-from longfat.errors import StudyError
-from longfat.gates import Evidence
-from longfat.gates.settings import rate_and_delay_hold
+from longfat.data.study_folder import StudyFolder
 from longfat.guest.wire import Wire
-from longfat.links import Change, Egress, Trace
-from longfat.manifest.load import load_study
-from longfat.network import Port, base_rtt_us, capacity_bits, ports, steps
 from longfat.plan import build_plan
 from longfat.plan.model import Plan
 from longfat.report.settings import settings_of
-from longfat.runspec import RunSpec
-from longfat.studies import StudyFolder
+from longfat.spec.gates import Evidence
+from longfat.spec.gates.settings import rate_and_delay_hold
+from longfat.spec.links import Change, Egress, Trace
+from longfat.spec.network import Port, base_rtt_us, capacity_bits, ports, steps
+from longfat.spec.runspec import RunSpec
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 STUDY = """\
 format: 2

@@ -17,17 +17,17 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 from fake_backend import FakeBackend
 
-from longfat.cluster import kubernetes
-from longfat.cluster.places import CHECKOUT, Host, Kubernetes, Place, Scheduler, Slurm, Ssh, read_place
-from longfat.cluster.remote import Remote
-from longfat.cluster.session import Need, open_session, pem_of, worker_words
-from longfat.cluster.worker import Order, execute_order
-from longfat.errors import RecordError, RigError, StudyError
-from longfat.events import discard
+from longfat.execute.cluster import kubernetes
+from longfat.execute.cluster.places import CHECKOUT, Host, Kubernetes, Place, Scheduler, Slurm, Ssh, read_place
+from longfat.execute.cluster.remote import Remote
+from longfat.execute.cluster.session import Need, open_session, pem_of, worker_words
+from longfat.execute.cluster.worker import Order, execute_order
+from longfat.execute.record.archive import pack, receive, unpack
+from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute
-from longfat.record.archive import pack, receive, unpack
-from longfat.record.verify import find_records
+from longfat.system.errors import RecordError, RigError, StudyError
+from longfat.system.events import discard
 
 NEED = Need(Path("/nowhere"), 3, None, 0, 0.0, 0.0)
 

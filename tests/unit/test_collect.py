@@ -11,7 +11,7 @@ import pytest
 
 from longfat.backends import collect as module
 from longfat.backends.collect import collect, read_text
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from longfat.backends import crash
 from longfat.backends.crash import Frame, addresses, explain
-from longfat.errors import RigError, SettledError
+from longfat.system.errors import RigError, SettledError
 
 KERNEL = Path("linux")
 ENDED = RigError("the guest ended with status -6")

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from longfat.cli.reproduce import merge_plans
-from longfat.manifest.load import load_study
+from longfat.data.study_folder import StudyFolder
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
-from longfat.studies import StudyFolder
+from longfat.study.load import load_study
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "_crosscheck"
 

@@ -19,13 +19,13 @@ from frictionless import Package
 
 import longfat
 from longfat.data.opened import RESULTS_VARIABLE, STUDY_VARIABLE, OpenedStudy, open_study
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.columns import SCHEMAS
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
 from longfat.plan import build_plan, write_lock
 from longfat.plan.model import PlannedRun
-from longfat.studies import StudyFolder
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 NO_THRESHOLD = 0x7FFFFFFF
 

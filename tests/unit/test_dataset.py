@@ -17,9 +17,9 @@ from longfat.dataset import columns
 from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
 from longfat.dataset.columns import OF_KERNELS
 from longfat.dataset.load import SOCKET_COLUMNS, load_dataset
-from longfat.errors import RecordError, RigError
-from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
+from longfat.system.errors import RecordError, RigError
+from longfat.system.identity import KernelSource
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.guest import sockets
 from longfat.guest.netlink import attribute
-from longfat.manifest.load import load_study
-from longfat.network import buffers_bytes
 from longfat.plan import build_plan
-from longfat.runspec import RunSpec
-from longfat.studies import StudyFolder
+from longfat.spec.network import buffers_bytes
+from longfat.spec.runspec import RunSpec
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 STUDY = """\
 format: 2

@@ -12,7 +12,7 @@ import pytest
 from longfat.builds import disk
 from longfat.builds.disk import RECIPE_FOLDER, boot_sector, build_disk, recipe_digest
 from longfat.builds.image import list_entries
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 
 @pytest.fixture

@@ -9,16 +9,16 @@ import pytest
 from own_algorithm import write_study
 from typer.testing import CliRunner
 
-from longfat.card.candidate import UNKNOWN, candidate
-from longfat.card.card import Card, Cell, Judgement, Word, read_cards, write_card
-from longfat.card.document import FILE, CardDocument, card_document
-from longfat.card.page import draw_card, draw_matrix, matrix_text
-from longfat.catalog.ccas import CCAS
 from longfat.cli import app
 from longfat.cli.evaluate import SHIPPED, TABLE, in_order, table_of
-from longfat.errors import RigError, StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.plan import Plan, build_plan
-from longfat.studies import StudyFolder
+from longfat.report.card.candidate import UNKNOWN, candidate
+from longfat.report.card.card import Card, Cell, Judgement, Word, read_cards, write_card
+from longfat.report.card.document import FILE, CardDocument, card_document
+from longfat.report.card.page import draw_card, draw_matrix, matrix_text
+from longfat.study.catalog.ccas import CCAS
+from longfat.system.errors import RigError, StudyError
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "bcp133"
 ASKED = (

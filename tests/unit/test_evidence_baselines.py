@@ -14,11 +14,11 @@ from fabricated_results import write_results
 from fake_backend import FakeBackend
 
 from longfat.cli import evidence, rows
-from longfat.errors import RigError, StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, Baseline, Combination, begin, merge, read_baselines, write_baseline
 from longfat.evidence.judged import evidence_of
 from longfat.plan.lockfile import read_lock
-from longfat.studies import StudyFolder
+from longfat.system.errors import RigError, StudyError
 
 HERE = Combination.of(FakeBackend().pins())
 

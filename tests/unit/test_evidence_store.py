@@ -15,18 +15,18 @@ from fabricated_results import CLAIMS, change_json, judge_study, write_results
 
 from longfat.cli import evidence
 from longfat.cli.verdicts import verdicts
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
-from longfat.errors import StudyError
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.page import PAGE
 from longfat.evidence.rows import Conflict, Row, ValueKey, merge
 from longfat.evidence.store import read_rows
-from longfat.manifest.load import load_study
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import decide
 from longfat.report.report import write_report
-from longfat.studies import StudyFolder
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
 

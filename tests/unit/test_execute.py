@@ -18,15 +18,15 @@ from conftest import delay_spec, plan_of
 from fake_backend import FakeBackend, Fault
 from slow_study import start_study, workers_of
 
-from longfat.errors import RecordError, RigError
-from longfat.events import Event, Kind
 from longfat.execute import study
 from longfat.execute.attempt import Attempt, attempt_run
 from longfat.execute.calm import wait_for_calm
+from longfat.execute.record.verify import find_records
 from longfat.execute.results import Results, full_disk, open_results
 from longfat.execute.study import Summary, execute
 from longfat.plan.model import PlannedRun
-from longfat.record.verify import find_records
+from longfat.system.errors import RecordError, RigError
+from longfat.system.events import Event, Kind
 
 
 def run_plan(

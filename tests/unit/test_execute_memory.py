@@ -13,12 +13,12 @@ from fake_backend import FakeBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longfat.errors import RigError
-from longfat.events import Event, Kind, Level
 from longfat.execute.memory import OVERHEAD_BYTES, available_bytes, jobs_in_memory, needed_bytes, runs_that_fit
 from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RigError
+from longfat.system.events import Event, Kind, Level
 
 GIB = 1 << 30
 MEMINFO = "MemTotal:       16384000 kB\nMemFree:          100000 kB\nMemAvailable:    8000000 kB\n"

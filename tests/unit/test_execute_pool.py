@@ -17,8 +17,8 @@ from slow_study import start_study, workers_of
 
 from longfat.execute.attempt import Attempt
 from longfat.execute.pool import Threads
-from longfat.processes import children
-from longfat.record.verify import find_records
+from longfat.execute.record.verify import find_records
+from longfat.system.processes import children
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import io
 import pytest
 from rich.console import Console
 
-from longfat.events import Event, Kind, Level
 from longfat.execute.progress import Display, time_left
+from longfat.system.events import Event, Kind, Level
 
 
 def shown(events: list[Event], *, terminal: bool) -> str:

@@ -11,11 +11,11 @@ from fake_backend import FakeBackend
 
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
 from longfat.metrics.data import RunData
 from longfat.plan import build_plan, estimate
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 MANIFEST = """\
 format: 2

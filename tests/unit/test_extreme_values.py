@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 import yaml
 
-from longfat.errors import Problem, StudyError
 from longfat.guest import policers, tc
 from longfat.guest.qdisc import card_commands, impairment_command, queue_commands
 from longfat.guest.wire import Wire
-from longfat.manifest.changing import Change
-from longfat.manifest.impairments import Bursts
-from longfat.manifest.load import load_study
-from longfat.manifest.topologies import TOPOLOGIES as MODELS
-from longfat.network import impairment_seed, ports
 from longfat.plan import build_plan
-from longfat.queues import KINDS as QUEUES
-from longfat.runspec import RunSpec
-from longfat.traffic import SECTIONS
-from longfat.units import Duration, Rate, Ratio, Size
+from longfat.spec.network import impairment_seed, ports
+from longfat.spec.runspec import RunSpec
+from longfat.spec.units import Duration, Rate, Ratio, Size
+from longfat.study.changing import Change
+from longfat.study.impairments import Bursts
+from longfat.study.load import load_study
+from longfat.study.queues import KINDS as QUEUES
+from longfat.study.topologies import TOPOLOGIES as MODELS
+from longfat.study.traffic import SECTIONS
+from longfat.system.errors import Problem, StudyError
 
 NUMBERS = ("0", "7", "999999999999999", "-1")
 UNITS = [list(kind.units) for kind in (Rate, Duration, Size, Ratio)] + [["bdp"]]

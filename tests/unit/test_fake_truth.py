@@ -12,8 +12,8 @@ import pytest
 from conftest import delay_spec
 from fake_backend import FakeBackend
 
-from longfat.network import base_rtt_us, mss_bytes
-from longfat.runspec import Egress, Interface, Link, RunSpec
+from longfat.spec.network import base_rtt_us, mss_bytes
+from longfat.spec.runspec import Egress, Interface, Link, RunSpec
 
 
 def with_flows(count: int, streams: int = 1, window_bytes: int | None = None) -> RunSpec:

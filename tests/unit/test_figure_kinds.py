@@ -12,13 +12,13 @@ import pytest
 from fabricated_results import bytes_of, change_json, write_results, write_study
 
 from longfat.data.opened import OpenedStudy, draw_all
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import StudyError
 from longfat.figures import style
 from longfat.figures.drawing import Drawing, draw
-from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
+from longfat.system.identity import KernelSource
 
 MANIFEST = """\
 format: 2

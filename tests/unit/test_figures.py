@@ -19,14 +19,14 @@ from fabricated_results import FIGURES, judge_study, write_results, write_study
 from longfat.cli.console import Output
 from longfat.cli.report import conclude
 from longfat.data.opened import OpenedStudy
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Series
-from longfat.errors import RigError, StudyError
 from longfat.figures.bars import Bars
 from longfat.figures.drawing import draw, image
 from longfat.figures.timeseries import envelope
 from longfat.report.notebook import run_notebook
-from longfat.studies import StudyFolder
+from longfat.system.errors import RigError, StudyError
 
 ROOT = Path(__file__).parents[2]
 

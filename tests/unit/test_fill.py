@@ -12,10 +12,10 @@ from fake_backend import FakeBackend
 
 from longfat.cli import fill as verb
 from longfat.cli.fill import Wanted, batches, fill_studies, ground_of, seconds_of
-from longfat.errors import StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, Combination, begin, read_baselines, write_baseline
 from longfat.evidence.store import read_rows
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
 
 COMBINATION = Combination.of(FakeBackend().pins())
 

@@ -3,8 +3,8 @@
 
 import pytest
 
-from longfat.errors import StudyError
-from longfat.manifest.formulas import Amount, Formula, FormulaError, amount_of
+from longfat.study.formulas import Amount, Formula, FormulaError, amount_of
+from longfat.system.errors import StudyError
 
 VALUES: dict[str, str | int] = {
     "path.rate": "100 Mbit/s",

@@ -13,11 +13,11 @@ from evidenced import change, file_of, with_evidence
 from fabricated_results import judge_study, write_results, write_study
 
 from longfat.data.opened import draw_all
+from longfat.data.study_folder import StudyFolder, studies_in
 from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.report.front import write_front
 from longfat.report.report import coverage, write_report
-from longfat.studies import StudyFolder, studies_in
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from longfat.cli.study import find_study
+from longfat.data.study_folder import FIGURES, MANIFEST
 from longfat.plan import build_plan, estimate
-from longfat.studies import FIGURES, MANIFEST
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "experiments/gallery"

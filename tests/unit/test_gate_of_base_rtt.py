@@ -7,9 +7,9 @@ import dataclasses
 
 import pytest
 
-from longfat.gates import Evidence
-from longfat.gates.behaviour import base_rtt_holds
-from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+from longfat.spec.gates import Evidence
+from longfat.spec.gates.behaviour import base_rtt_holds
+from longfat.spec.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
 # 20 ms both ways together; the switch sends a packet of 1538 bytes in 1.23 ms and holds 50 of them, 61.5 ms.
 DECLARED_US, PACKET_US, QUEUE_US = 20_000, 1230, 61_520

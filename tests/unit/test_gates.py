@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from fake_backend import FakeBackend
 
-from longfat.gates import GATES, Evidence
-from longfat.network import ports, route
-from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp
-from longfat.traffic import misses
+from longfat.spec.gates import GATES, Evidence
+from longfat.spec.network import ports, route
+from longfat.spec.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp
+from longfat.study.traffic import misses
 
 SHAPED = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100))
 SCALABLE = {"net.ipv4.tcp_scalable.a_ppm": "20000", "net.ipv4.tcp_scalable.b_ppm": "125000"}

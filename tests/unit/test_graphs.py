@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
-from longfat.network import base_rtt_us, lay_out, route
 from longfat.plan import build_plan
-from longfat.runspec import Change, Impairment, Queue, RunSpec
+from longfat.spec.network import base_rtt_us, lay_out, route
+from longfat.spec.runspec import Change, Impairment, Queue, RunSpec
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 MBPS = 1_000_000
 STUDY = """\

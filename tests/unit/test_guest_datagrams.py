@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longfat.guest import udp
-from longfat.runspec import Probes, RunSpec, Udp
+from longfat.spec.runspec import Probes, RunSpec, Udp
 
 ORDER: dict[str, Any] = {"mean_bps": 8_000_000, "swing_bps": 4_000_000, "period_us": 2_000_000}
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec
 
-from longfat.gates import Evidence
-from longfat.gates.behaviour import cpu_sufficed
 from longfat.guest.counters import others_us
+from longfat.spec.gates import Evidence
+from longfat.spec.gates.behaviour import cpu_sufficed
 
 TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from longfat.backends.testbed.connect.code import agent_code
 from longfat.guest import program
-from longfat.testbed.connect.code import agent_code
 
 
 def called(function: str, order: Any) -> subprocess.CompletedProcess[str]:

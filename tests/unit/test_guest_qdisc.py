@@ -11,7 +11,7 @@ import pytest
 
 from longfat.guest.qdisc import Hook, achieved_egress, egress_commands, looks_us, queue_commands
 from longfat.guest.wire import UsedWire, Wire
-from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue
+from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Queue
 
 DATA = Path(__file__).parents[1] / "data"
 NOTHING = {

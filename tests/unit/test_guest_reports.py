@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from conftest import delay_spec
 
-from longfat.gates import Evidence
-from longfat.gates.behaviour import goodput_is_possible
 from longfat.guest.kinds.flows import flow_results
 from longfat.guest.processes import memory_words
-from longfat.runspec import RunSpec
+from longfat.spec.gates import Evidence
+from longfat.spec.gates.behaviour import goodput_is_possible
+from longfat.spec.runspec import RunSpec
 
 
 def line(port: int, amount: int) -> str:

@@ -16,7 +16,7 @@ from longfat.guest.netlink import Request
 from longfat.guest.qdisc import achieved_egress, queue_commands
 from longfat.guest.queues import QdiscState
 from longfat.guest.wire import Wire
-from longfat.runspec import Egress, Queue
+from longfat.spec.runspec import Egress, Queue
 
 DATA = Path(__file__).parents[1] / "data"
 INDICES = {"a-eth0": 3, "b-eth0": 2}

@@ -17,7 +17,7 @@ from longfat.guest.traffic import (
     parse_transfers,
     server_command,
 )
-from longfat.runspec import Flow, Probes, RunSpec
+from longfat.spec.runspec import Flow, Probes, RunSpec
 
 DATA = Path(__file__).parents[1] / "data"
 ONE = (DATA / "iperf-2.1.8-one-stream.csv").read_text()

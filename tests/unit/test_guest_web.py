@@ -14,7 +14,7 @@ from longfat.guest import surge
 from longfat.guest.kinds.web import web_results
 from longfat.guest.users import Crowd, error_name
 from longfat.guest.web import looks_us, make_files, users_order
-from longfat.runspec import Probes, RunSpec, Web
+from longfat.spec.runspec import Probes, RunSpec, Web
 
 USERS = Web("surfers", "client1", "server", 300, "reno", 20_000_000, "surge", start_us=2_000_000)
 

@@ -11,7 +11,7 @@ from conftest import cable_spec, delay_spec
 
 from longfat.guest import host_kernel
 from longfat.guest.host_kernel import FEATURES, HostKernel, needed_features
-from longfat.runspec import Egress, Interface, Link, Queue, RunSpec
+from longfat.spec.runspec import Egress, Interface, Link, Queue, RunSpec
 
 EVERYTHING = HostKernel("6.1.0", frozenset({"reno", "cubic"}), frozenset(FEATURES), ())
 

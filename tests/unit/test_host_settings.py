@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from longfat.backends.protocol import needed
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study, study_of
-from longfat.manifest.warn import study_warnings
-from longfat.network import lay_out
 from longfat.plan import build_plan
 from longfat.plan.settings import expanded, settings
-from longfat.runspec import Node, RunSpec
-from longfat.schema.source import read_source
+from longfat.spec.network import lay_out
+from longfat.spec.runspec import Node, RunSpec
+from longfat.study.load import load_study, study_of
+from longfat.study.schema.source import read_source
+from longfat.study.warn import study_warnings
+from longfat.system.errors import StudyError
 
 STUDY = """\
 format: 2

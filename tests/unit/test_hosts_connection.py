@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longfat.testbed.connect.connection import (
+from longfat.backends.testbed.connect.connection import (
     EXCHANGES,
     Clock,
     Connections,
@@ -19,7 +19,7 @@ from longfat.testbed.connect.connection import (
     read_clock,
     ssh_command,
 )
-from longfat.testbed.inventory import Host
+from longfat.backends.testbed.inventory import Host
 
 SENDER = Host("sender", "sender", "192.0.2.1", 2222, "root", ("one",), "")
 

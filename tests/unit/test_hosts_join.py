@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec
 
-from longfat.errors import RigError
-from longfat.testbed.connect.join import join_parts
+from longfat.backends.testbed.connect.join import join_parts
+from longfat.system.errors import RigError
 
 REPORT = Path(__file__).parents[1] / "data" / "iperf-2.1.8-one-stream.csv"
 

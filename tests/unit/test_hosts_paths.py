@@ -9,11 +9,11 @@ import pytest
 from conftest import delay_spec
 from test_hosts_placement import TRIANGLE, dumbbell, host, lab
 
-from longfat.errors import RigError
-from longfat.network import ports
-from longfat.runspec import Egress, RunSpec
-from longfat.testbed.connect.paths import BuiltRun, missed_round_trips, subtract_cables
-from longfat.testbed.connect.placement import place
+from longfat.backends.testbed.connect.paths import BuiltRun, missed_round_trips, subtract_cables
+from longfat.backends.testbed.connect.placement import place
+from longfat.spec.network import ports
+from longfat.spec.runspec import Egress, RunSpec
+from longfat.system.errors import RigError
 
 
 def built(spec: RunSpec, own_us: dict[str, int]) -> BuiltRun:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec, delay_spec
 
-from longfat.errors import RigError
-from longfat.runspec import Interface, Link, Node, Role, RunSpec
-from longfat.testbed.connect.placement import place
-from longfat.testbed.inventory import Host, Inventory
+from longfat.backends.testbed.connect.placement import place
+from longfat.backends.testbed.inventory import Host, Inventory
+from longfat.spec.runspec import Interface, Link, Node, Role, RunSpec
+from longfat.system.errors import RigError
 
 
 def host(name: str, role: Role, *links: str) -> Host:

@@ -13,8 +13,8 @@ from longfat.backends.registry import open_backend
 from longfat.cli.fill import Wanted
 from longfat.cli.identify import identify_unknown, print_conditions
 from longfat.cli.verdicts import verdicts
-from longfat.errors import StudyError
 from longfat.evidence.baselines import FOLDER, Combination, begin, write_baseline
+from longfat.system.errors import StudyError
 
 # 1 MiB a round trip is more than 200 Mb/s where that is shorter than 42 ms.
 UNKNOWN = """\

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from longfat.identity import canonical, code_identity
-from longfat.testbed.connect import code
+from longfat.backends.testbed.connect import code
+from longfat.system.identity import canonical, code_identity
 
 # Its digest was the same under 3.11, 3.12 and 3.13.
 SNIPPET = (Path(__file__).parents[1] / "data" / "python-3.11-snippet.txt").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from longfat.builds.image import (
     mmdebstrap_argv,
     read_recipe,
 )
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 
 @pytest.fixture

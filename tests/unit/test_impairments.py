@@ -14,15 +14,15 @@ from fake_backend import FakeBackend
 from test_guest_requests import shown
 from test_red import problem, study
 
-from longfat.gates import Evidence
 from longfat.guest.qdisc import achieved_egress, impairment_command
 from longfat.guest.wire import Wire
-from longfat.manifest.idle import varies
-from longfat.network import Port, impairment_seed, lay_out
 from longfat.plan import build_plan
-from longfat.runspec import Bursts, Egress, Impairment, Queue, RunSpec
-from longfat.traffic import misses
-from longfat.units import Ratio
+from longfat.spec.gates import Evidence
+from longfat.spec.network import Port, impairment_seed, lay_out
+from longfat.spec.runspec import Bursts, Egress, Impairment, Queue, RunSpec
+from longfat.spec.units import Ratio
+from longfat.study.idle import varies
+from longfat.study.traffic import misses
 
 PLAIN = "{limit: 100}"
 BURSTS = "{enter: 0.1 %, leave: 25 %, in_burst: 90 %, between: 10 ppm}"

@@ -16,8 +16,8 @@ from tiny_kernels import NAME, PATCH, VERSION, pack, settings, tiny_kernels
 from longfat.builds.kernel import build_kernel, check_configuration
 from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_source import Source
-from longfat.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL, KERNELS
-from longfat.errors import RigError
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL, KERNELS
+from longfat.system.errors import RigError
 
 SOURCE = Source(Path("linux.tar"), VERSION, "ab" * 32)
 

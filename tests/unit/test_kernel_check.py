@@ -12,17 +12,17 @@ import pytest
 from fake_backend import FakeBackend
 
 from longfat.builds.kernel_recipe import Recipe
-from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS
-from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 from longfat.cli import kernel_check as verb
 from longfat.cli.console import Output
-from longfat.errors import RigError
-from longfat.identity import KernelSource
-from longfat.kernel_check import REFERENCE, Reference, Verdict, other_releases, read_reference
+from longfat.evidence.kernel_check import REFERENCE, Reference, Verdict, other_releases, read_reference
 from longfat.plan.estimate import run_seconds
-from longfat.queues import KINDS
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.study.catalog.ccas import CCAS
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS
+from longfat.study.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
+from longfat.study.queues import KINDS
+from longfat.system.errors import RigError
+from longfat.system.identity import KernelSource
 
 ROOT = Path(__file__).parents[2]
 PINNED, NEWER = KernelSource("6.12.117", True), KernelSource("6.12.999", False)

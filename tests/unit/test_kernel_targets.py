@@ -20,9 +20,9 @@ from longfat.builds.kernel import KernelBuild, build_kernel
 from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_targets import GUEST, TARGETS, X86_64, Target
 from longfat.builds.packages import missing_packages
-from longfat.catalog.kernels import KERNELS
-from longfat.errors import RigError
-from longfat.processes import is_running
+from longfat.study.catalog.kernels import KERNELS
+from longfat.system.errors import RigError
+from longfat.system.processes import is_running
 
 SOURCE = Path(__file__).parents[2] / "src"
 MKDEBIAN_DATE = "date -R -u -d @1735689600"

@@ -19,15 +19,15 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from longfat.backends.testbed.folder import lab_folder, labs_folder
+from longfat.backends.testbed.provision import lifecycle, local
+from longfat.backends.testbed.provision.changes import Changes, Price, describe, read_changes
+from longfat.backends.testbed.provision.labs import ENVIRONMENTS
+from longfat.backends.testbed.provision.terraform import interrupts_for_child
 from longfat.builds.kernel import KernelBuild
 from longfat.cli import app
 from longfat.cli import lab as verbs
-from longfat.errors import RigError, StudyError
-from longfat.testbed.folder import lab_folder, labs_folder
-from longfat.testbed.provision import lifecycle, local
-from longfat.testbed.provision.changes import Changes, Price, describe, read_changes
-from longfat.testbed.provision.labs import ENVIRONMENTS
-from longfat.testbed.provision.terraform import interrupts_for_child
+from longfat.system.errors import RigError, StudyError
 
 STUB = Path(__file__).with_name("stub_terraform.py")
 TAGS = {"study": "any", "owner": "me"}

@@ -14,8 +14,8 @@ import pytest
 from fabricated_results import judge_study, write_results, write_study
 from tables_in_memory import run, tables
 
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import StudyError
 from longfat.metrics import METRICS
 from longfat.metrics.data import FlowRows, NoValue, Point, Points, Samples
 from longfat.metrics.quantities import Pool, Selection
@@ -25,7 +25,7 @@ from longfat.relations.judge import Verdict
 from longfat.relations.points import farthest, places
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import computed
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
 
 LAWS = Path(__file__).parents[2] / "experiments" / "_laws"
 RTT_US = 20_000.0

@@ -12,15 +12,15 @@ from pathlib import Path
 from fabricated_results import write_results, write_study
 
 from longfat.dataset.build import build_dataset
-from longfat.files import write_once, write_whole
-from longfat.processes import is_running
-from longfat.scratch import scratch_in
+from longfat.system.files import write_once, write_whole
+from longfat.system.processes import is_running
+from longfat.system.scratch import scratch_in
 
 SOURCE = Path(__file__).parents[2] / "src"
 HOLD = """
 import sys, time
 from pathlib import Path
-from longfat.scratch import scratch_in
+from longfat.system.scratch import scratch_in
 with scratch_in(Path(sys.argv[1]), "guest-") as folder:
     (folder / "capture").write_bytes(b"packets")
     print(folder, flush=True)

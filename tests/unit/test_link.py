@@ -11,13 +11,13 @@ from fabricated_results import judge_study, write_results
 from tables_in_memory import flow_row
 
 from longfat.data.opened import OpenedStudy
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import StudyError
 from longfat.figures.drawing import draw
 from longfat.metrics import bottleneck, cuts, goodput
 from longfat.metrics.data import Arrivals, NoValue, Port, Samples, slowest
 from longfat.metrics.quantities import Selection, measure
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
 
 TENTHS = np.arange(1, 101) * 1e5  # 10 s, a sample each 100 ms
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
-from longfat.network import capture_port
 from longfat.plan.build import build_plan
-from longfat.runspec import CapturePoint, RunSpec
+from longfat.spec.network import capture_port
+from longfat.spec.runspec import CapturePoint, RunSpec
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 STUDY = """
 format: 2

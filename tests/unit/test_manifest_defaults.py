@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import Problem, StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.models import FlowDefaults
-from longfat.manifest.study import Study
-from longfat.traffic.flows import Flow
+from longfat.study.load import load_study
+from longfat.study.models import FlowDefaults
+from longfat.study.study import Study
+from longfat.study.traffic.flows import Flow
+from longfat.system.errors import Problem, StudyError
 
 STUDY = """\
 format: 2

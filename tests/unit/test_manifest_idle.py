@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import Problem
-from longfat.studies import StudyFolder
+from longfat.data.study_folder import StudyFolder
+from longfat.system.errors import Problem
 
 IDLE = """\
 format: 2

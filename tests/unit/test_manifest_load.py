@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longfat.errors import Problem, StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
-from longfat.schema.source import MAX_BYTES, read_source
-from longfat.units import Size
+from longfat.spec.units import Size
+from longfat.study.load import load_study
+from longfat.study.schema.source import MAX_BYTES, read_source
+from longfat.study.study import Study
+from longfat.system.errors import Problem, StudyError
 
 GOOD = """\
 format: 2

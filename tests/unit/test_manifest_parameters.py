@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import Problem, StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
-from longfat.traffic.algorithm import Algorithm
+from longfat.study.load import load_study
+from longfat.study.study import Study
+from longfat.study.traffic.algorithm import Algorithm
+from longfat.system.errors import Problem, StudyError
 
 STUDY = """\
 format: 2

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.guest import traffic
-from longfat.manifest import lint
-from longfat.manifest.load import load_study
-from longfat.studies import StudyFolder
+from longfat.study import lint
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 STUDY = """\
 format: 2

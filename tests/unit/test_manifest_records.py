@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longfat.errors import Problem, StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.models import Experiment
-from longfat.manifest.study import Study
-from longfat.manifest.topologies import Dumbbell
-from longfat.queues.red import Red
+from longfat.study.load import load_study
+from longfat.study.models import Experiment
+from longfat.study.queues.red import Red
+from longfat.study.study import Study
+from longfat.study.topologies import Dumbbell
+from longfat.system.errors import Problem, StudyError
 
 GOOD = """\
 format: 2

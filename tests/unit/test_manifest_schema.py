@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.reference import PAGE, with_reference
-from longfat.manifest.schema import json_schema
-from longfat.schema.source import read_source
+from longfat.study.load import load_study
+from longfat.study.reference import PAGE, with_reference
+from longfat.study.schema.source import read_source
+from longfat.study.study_schema import json_schema
+from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Draft202012Validator(json_schema())

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from longfat.catalog.stacks import STACKS
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
+from longfat.data.study_folder import StudyFolder
 from longfat.plan import build_plan, estimate
 from longfat.plan.resolve import resolve
 from longfat.relations.syntax import parse
-from longfat.studies import StudyFolder
+from longfat.study.catalog.stacks import STACKS
+from longfat.study.load import load_study
+from longfat.study.study import Study
+from longfat.system.errors import StudyError
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 

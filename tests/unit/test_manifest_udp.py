@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
 from longfat.plan import build_plan
-from longfat.runspec import RunSpec, Udp
+from longfat.spec.runspec import RunSpec, Udp
+from longfat.study.load import load_study
+from longfat.study.study import Study
+from longfat.system.errors import StudyError
 
 MANIFEST = """\
 format: 2

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.errors import Problem
-from longfat.studies import StudyFolder
+from longfat.data.study_folder import StudyFolder
+from longfat.system.errors import Problem
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 MANIFEST = """\

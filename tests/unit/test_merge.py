@@ -11,10 +11,10 @@ from conftest import delay_spec
 from typer.testing import CliRunner, Result
 
 from longfat.cli import app
-from longfat.errors import RecordError
-from longfat.record.bundle import Bundle, RunFacts, RunStatus, run_folder_name
-from longfat.record.merge import Joined, merge_records
-from longfat.record.verify import find_records
+from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus, run_folder_name
+from longfat.execute.record.merge import Joined, merge_records
+from longfat.execute.record.verify import find_records
+from longfat.system.errors import RecordError
 
 
 def commit(raw: Path, seed: int, *, status: RunStatus = "ok", flows: str = "[]", scenario: str = "a") -> Path:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from fabricated_results import write_results, write_study
 
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.evidence.required_values import build_valid
 from longfat.metrics import METRICS
 from longfat.metrics.data import OutOfBounds
-from longfat.studies import StudyFolder
 
 METRIC = dataclasses.replace(METRICS["jain"], bounds=(0.2, 1.0))
 

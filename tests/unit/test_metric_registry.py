@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from tables_in_memory import run, tables
 
-from longfat.errors import StudyError
 from longfat.metrics import METRICS
 from longfat.metrics.data import Connection, FlowRows
 from longfat.metrics.quantities import Selection, measure
 from longfat.metrics.reference import with_reference
 from longfat.metrics.registry import load_own_metrics, metric
+from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,15 +11,15 @@ import pytest
 from longfat.backends.ns2 import Ns2Backend
 from longfat.backends.ns3 import Ns3Backend
 from longfat.backends.protocol import Backend, Capabilities
-from longfat.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL, KERNELS, require_kernel
 from longfat.cli.console import Output
 from longfat.cli.run import named_kernels, run
-from longfat.errors import RigError, StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.schema import json_schema
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL, KERNELS, require_kernel
+from longfat.study.load import load_study
+from longfat.study.study_schema import json_schema
+from longfat.system.errors import RigError, StudyError
 
 NEWER = "linux-7.3"
 STUDY = """\

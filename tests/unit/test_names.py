@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wording for unknown names: what is allowed, shortly, and what may have been meant."""
 
-from longfat.schema.names import unknown
+from longfat.study.schema.names import unknown
 
 FIGURES = ["fig-1", "tab-1", *(f"fig-{number}" for number in range(2, 49))]
 

@@ -9,7 +9,7 @@ from conftest import delay_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longfat.network import (
+from longfat.spec.network import (
     Route,
     Topology,
     base_rtt_us,
@@ -21,7 +21,7 @@ from longfat.network import (
     ports,
     route,
 )
-from longfat.runspec import Change, Egress, Flow, Interface, Link, Node, Probes, RunSpec
+from longfat.spec.runspec import Change, Egress, Flow, Interface, Link, Node, Probes, RunSpec
 
 
 def spec_of(links: list[tuple[str, str]]) -> RunSpec:

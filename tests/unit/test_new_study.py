@@ -9,10 +9,10 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.manifest.load import load_study
-from longfat.manifest.schema import json_schema
-from longfat.schema.source import read_source
-from longfat.studies import StudyFolder
+from longfat.data.study_folder import StudyFolder
+from longfat.study.load import load_study
+from longfat.study.schema.source import read_source
+from longfat.study.study_schema import json_schema
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -20,8 +20,8 @@ from typer.testing import CliRunner, Result
 from longfat.cli import app
 from longfat.dataset import load
 from longfat.dataset.build import build_dataset
-from longfat.errors import SHOWN_PROBLEMS
 from longfat.plan import PlannedRun
+from longfat.system.errors import SHOWN_PROBLEMS
 
 SOURCE = Path(__file__).parents[2] / "src"
 

@@ -13,10 +13,10 @@ from fake_backend import FakeBackend
 from matplotlib import pyplot
 
 from longfat.data.opened import RESULTS_VARIABLE, STUDY_VARIABLE
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.plan import build_plan, write_lock
 from longfat.relations.judge import judge
-from longfat.studies import StudyFolder
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "analysis/notebooks").glob("[!_]*.ipynb"))

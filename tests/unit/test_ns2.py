@@ -14,10 +14,10 @@ from test_red import RED, red_spec
 
 from longfat.backends.ns2 import Ns2Backend, open_backend, script, write_raw
 from longfat.dataset.parse import parse_run
-from longfat.errors import RigError
-from longfat.gates import Evidence
-from longfat.runspec import Flow, Node, RunSpec
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Flow, Node, RunSpec
+from longfat.study.traffic import misses
+from longfat.system.errors import RigError
 
 BACKEND = Ns2Backend(None, "2.35", ("ns-2 is not installed",))
 HIGHSPEED = {

@@ -11,8 +11,8 @@ import pytest
 from conftest import cable_spec, delay_spec
 
 from longfat.backends.ns3 import Ns3Backend, description, write_raw
-from longfat.errors import RigError
-from longfat.runspec import Flow, Probes, RunSpec
+from longfat.spec.runspec import Flow, Probes, RunSpec
+from longfat.system.errors import RigError
 
 BACKEND = Ns3Backend(None, "3.37", ("ns-3 is not installed",))
 

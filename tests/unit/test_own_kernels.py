@@ -13,16 +13,16 @@ from tiny_kernels import NAME, tiny_kernels
 
 from longfat.backends.protocol import needed
 from longfat.builds.own_kernel import build_own_kernel
-from longfat.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Piece
 from longfat.cli.run import named_kernels
-from longfat.errors import RigError, StudyError
-from longfat.identity import KernelSource
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
 from longfat.plan import Plan, build_plan
 from longfat.plan.settings import settings
-from longfat.runspec import RunSpec
-from longfat.traffic.own import own_file
+from longfat.spec.runspec import RunSpec
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Piece
+from longfat.study.load import load_study
+from longfat.study.study import Study
+from longfat.study.traffic.own import own_file
+from longfat.system.errors import RigError, StudyError
+from longfat.system.identity import KernelSource
 
 MANIFEST = """\
 format: 2

@@ -11,8 +11,8 @@ from fabricated_results import FIGURES, MANIFEST
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.errors import StudyError
-from longfat.studies import StudyFolder
+from longfat.data.study_folder import StudyFolder
+from longfat.system.errors import StudyError
 
 OWN = re.sub(r"paper: .*\n", "", MANIFEST)
 HYPOTHESES = """\

@@ -14,13 +14,13 @@ import pytest
 import yaml
 from fabricated_results import judge_study, write_results, write_study
 
-from longfat.crate.pack import pack
 from longfat.data.opened import draw_all
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import RecordError, RigError
-from longfat.identity import KernelSource
+from longfat.report.crate.pack import pack
 from longfat.report.report import write_report
-from longfat.studies import StudyFolder
+from longfat.system.errors import RecordError, RigError
+from longfat.system.identity import KernelSource
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.reference import PAGE
-from longfat.manifest.study import Study
-from longfat.network import lay_out, route
 from longfat.plan import Plan, build_plan
 from longfat.plan.build import scenario_slug
-from longfat.runspec import Change
+from longfat.spec.network import lay_out, route
+from longfat.spec.runspec import Change
+from longfat.study.load import load_study
+from longfat.study.reference import PAGE
+from longfat.study.study import Study
+from longfat.system.errors import StudyError
 
 STUDY = """\
 format: 2

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import RecordError, StudyError
-from longfat.identity import KernelSource
-from longfat.manifest.load import load_study
 from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
 from longfat.plan.estimate import FIXED_SECONDS, SECONDS_PER_CAPTURED_PACKET, SECONDS_PER_PACKET_HOP
+from longfat.study.load import load_study
+from longfat.system.errors import RecordError, StudyError
+from longfat.system.identity import KernelSource
 
 STUDY = """\
 format: 2

@@ -8,9 +8,9 @@ import yaml
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
 from longfat.plan.settings import Setting, expanded, settings
+from longfat.study.load import load_study
+from longfat.study.study import Study
 
 STUDY = """\
 format: 2

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from longfat.manifest.load import load_study
-from longfat.network import route
 from longfat.plan import build_plan
-from longfat.runspec import Egress, RunSpec
+from longfat.spec.network import route
+from longfat.spec.runspec import Egress, RunSpec
+from longfat.study.load import load_study
 
 STUDY = """\
 format: 2

@@ -13,17 +13,17 @@ from test_red import problem, study
 
 from longfat.backends.protocol import Feature
 from longfat.backends.registry import traits_of
-from longfat.errors import StudyError
-from longfat.gates import Evidence
 from longfat.guest.host_kernel import needed_features
 from longfat.guest.netlink import attribute, attributes
 from longfat.guest.policers import TCA_ACT_STATS, UsedPolicer, read, request
 from longfat.guest.queues import TCA_STATS_QUEUE, TCMSG
-from longfat.network import lay_out
 from longfat.plan import build_plan
-from longfat.runspec import Policer, RunSpec
-from longfat.traffic import misses
-from longfat.units import Rate
+from longfat.spec.gates import Evidence
+from longfat.spec.network import lay_out
+from longfat.spec.runspec import Policer, RunSpec
+from longfat.spec.units import Rate
+from longfat.study.traffic import misses
+from longfat.system.errors import StudyError
 
 KEYS = "{limit: 100}\n      policer: {rate: 50 Mbit/s, burst: 30 kB}"
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from longfat.errors import StudyError
-from longfat.gates import Evidence
 from longfat.guest.files import copy_file
-from longfat.manifest.load import load_study
-from longfat.runspec import Probes, Program, RunSpec
-from longfat.traffic.programs import programs_left_their_files
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Probes, Program, RunSpec
+from longfat.study.load import load_study
+from longfat.study.traffic.programs import programs_left_their_files
+from longfat.system.errors import StudyError
 
 STUDY = """
 format: 2

@@ -10,13 +10,13 @@ import pytest
 
 from longfat.backends import own_files
 from longfat.cli.run import files_of
-from longfat.errors import RigError, SettledError, StudyError
-from longfat.gates import Evidence
-from longfat.manifest.load import load_study
+from longfat.data.study_folder import StudyFolder
 from longfat.plan import build_plan
-from longfat.runspec import RunSpec
-from longfat.studies import StudyFolder
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import RunSpec
+from longfat.study.load import load_study
+from longfat.study.traffic import misses
+from longfat.system.errors import RigError, SettledError, StudyError
 
 MANIFEST = """\
 format: 2

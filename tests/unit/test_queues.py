@@ -12,20 +12,20 @@ from fake_backend import FakeBackend
 from test_guest_requests import shown
 from test_red import STUDY, problem, queue_of, study
 
-from longfat.errors import StudyError
-from longfat.gates import Evidence
 from longfat.guest.netlink import attribute
 from longfat.guest.options import FORMS, MARKED, marked
 from longfat.guest.qdisc import achieved_egress, queue_commands
-from longfat.links import MARKING
-from longfat.manifest.load import load_study
-from longfat.network import lay_out
 from longfat.plan import build_plan
-from longfat.queues import KINDS
-from longfat.queues.limit import Place
-from longfat.runspec import Egress, Queue, RunSpec
-from longfat.traffic import misses
-from longfat.units import Duration, Rate
+from longfat.spec.gates import Evidence
+from longfat.spec.links import MARKING
+from longfat.spec.network import lay_out
+from longfat.spec.runspec import Egress, Queue, RunSpec
+from longfat.spec.units import Duration, Rate
+from longfat.study.load import load_study
+from longfat.study.queues import KINDS
+from longfat.study.queues.limit import Place
+from longfat.study.traffic import misses
+from longfat.system.errors import StudyError
 
 FRAME = 1500 + 14 + 24
 MADE_OF_OTHERS = {"step"}

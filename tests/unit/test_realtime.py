@@ -13,9 +13,9 @@ from conftest import cable_spec
 
 from longfat.backends.enclosure import enclose
 from longfat.backends.realtime import RealtimeBackend, containernet_checkout, docker_reasons, docker_socket
-from longfat.errors import RigError
 from longfat.guest.host_kernel import FEATURES, HostKernel
-from longfat.runspec import Node, Program, Web
+from longfat.spec.runspec import Node, Program, Web
+from longfat.system.errors import RigError
 
 KERNEL = HostKernel("6.1.0", frozenset({"reno"}), frozenset(FEATURES), ())
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from conftest import delay_spec
 
-from longfat.errors import RecordError
-from longfat.events import Event, Kind, Level
-from longfat.record.bundle import Bundle, RunFacts, RunStatus, run_folder_name
-from longfat.record.measured import measured_digest
-from longfat.record.verify import find_records, read_record, remove_leftovers, set_aside
+from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus, run_folder_name
+from longfat.execute.record.measured import measured_digest
+from longfat.execute.record.verify import find_records, read_record, remove_leftovers, set_aside
+from longfat.system.errors import RecordError
+from longfat.system.events import Event, Kind, Level
 
 DEAD_PROCESS = 2**22 + 1  # above the largest number that Linux gives a process (PID_MAX_LIMIT)
 

@@ -14,15 +14,15 @@ from fake_backend import FakeBackend
 from test_guest_probes import channel
 
 from longfat.dataset.parse import parse_run
-from longfat.errors import StudyError
-from longfat.gates import Evidence
 from longfat.guest import counters, queues
 from longfat.guest.qdisc import achieved_egress, egress_commands
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
 from longfat.plan import build_plan
-from longfat.runspec import Queue, RunSpec
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Queue, RunSpec
+from longfat.study.load import load_study
+from longfat.study.study import Study
+from longfat.study.traffic import misses
+from longfat.system.errors import StudyError
 
 STUDY = """\
 format: 2

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from fabricated_results import change_json, judge_study, write_results, write_study
 
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import StudyError
 from longfat.plan import PlannedRun
 from longfat.report.reference import compare, write_reference
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
 
 
 def analysed(folder: Path, **options: object) -> Path:

@@ -8,13 +8,13 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 from reference_examples import examples, write_study
 
-from longfat.manifest import changing, graphs, impairments, topologies
-from longfat.manifest.load import load_study
-from longfat.manifest.schema import json_schema
 from longfat.plan import build_plan
-from longfat.queues import KINDS as QUEUES
-from longfat.schema.source import read_source
-from longfat.traffic import SECTIONS
+from longfat.study import changing, graphs, impairments, topologies
+from longfat.study.load import load_study
+from longfat.study.queues import KINDS as QUEUES
+from longfat.study.schema.source import read_source
+from longfat.study.study_schema import json_schema
+from longfat.study.traffic import SECTIONS
 
 TOPOLOGIES = {"direct": topologies.Direct, "delay": topologies.Delay, "dumbbell": topologies.Dumbbell,
               "parking_lot": graphs.ParkingLot, "graph": graphs.Graph}  # fmt: skip

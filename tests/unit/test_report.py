@@ -13,17 +13,17 @@ from evidenced import with_evidence
 from fabricated_results import FIGURES, change_json, judge_study, write_results, write_study
 
 from longfat.data.opened import draw_all
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import RigError
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Judged, evidence_of
-from longfat.identity import KernelSource
 from longfat.plan import PlannedRun
 from longfat.relations.counting import VerdictWord
 from longfat.relations.evaluate import Evidence
 from longfat.report.numbers import allowed, measured, shown
 from longfat.report.report import write_report
-from longfat.studies import StudyFolder
+from longfat.system.errors import RigError
+from longfat.system.identity import KernelSource
 
 
 def analysed(folder: Path, repetitions: int | None = None, **options: object) -> Path:

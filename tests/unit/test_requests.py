@@ -18,16 +18,16 @@ import numpy as np
 import pytest
 from conftest import cable_spec
 
-from longfat.errors import StudyError
-from longfat.gates import Evidence
 from longfat.guest.kinds import requests
 from longfat.guest.kinds.arrivals import Arrivals
-from longfat.manifest.load import load_study
 from longfat.metrics.data import NoValue
 from longfat.metrics.requests import late_response_time, response_time
 from longfat.plan import build_plan
-from longfat.runspec import Node, Requests, RunSpec
-from longfat.traffic import misses, section_of
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Node, Requests, RunSpec
+from longfat.study.load import load_study
+from longfat.study.traffic import misses, section_of
+from longfat.system.errors import StudyError
 
 MANIFEST = """\
 format: 2

@@ -11,11 +11,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from longfat.data.study_folder import StudyFolder
 from longfat.metrics import METRICS
 from longfat.metrics.data import Samples
 from longfat.metrics.registry import load_own_metrics
 from longfat.plan import build_plan
-from longfat.studies import StudyFolder
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "rfc9438"
 MODULE = "longfat_metrics_of_rfc9438"

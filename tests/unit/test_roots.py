@@ -12,12 +12,12 @@ import pytest
 from tiny_images import empty_cache
 from typer.testing import CliRunner
 
-from longfat import store
 from longfat.builds.image import ImageBuild, build_image
 from longfat.builds.roots import open_root, root_fault
 from longfat.cli import app
-from longfat.errors import RigError
-from longfat.files import flush_file_system
+from longfat.system import store
+from longfat.system.errors import RigError
+from longfat.system.files import flush_file_system
 
 CODE = "c" * 64
 MODULE = "code/longfat/guest/traffic.py"

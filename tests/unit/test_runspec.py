@@ -8,7 +8,7 @@ import json
 
 from conftest import delay_spec
 
-from longfat.runspec import Probes, RunSpec
+from longfat.spec.runspec import Probes, RunSpec
 
 
 def with_image(image: str | None) -> RunSpec:

@@ -10,9 +10,9 @@ from fabricated_results import CLAIMS, FIGURES, write_study
 from jsonschema import Draft202012Validator
 
 from longfat.cli.check import schema_of
-from longfat.errors import StudyError
-from longfat.schema.source import read_source
-from longfat.studies import StudyFolder
+from longfat.data.study_folder import StudyFolder
+from longfat.study.schema.source import read_source
+from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = {"claims": Draft202012Validator(schema_of("claims")), "figures": Draft202012Validator(schema_of("figures"))}

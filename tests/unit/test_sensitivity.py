@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from longfat.evidence.sensitivity import At, first_values, regions, values_in, where_all_hold
-from longfat.manifest.unknowns import Unknown
-from longfat.runspec import Scalar
+from longfat.spec.runspec import Scalar
+from longfat.study.unknowns import Unknown
 
 SWITCH = Unknown(what="frames", default=100, between=(20, 400), source="port buffers of the time")
 DELAY = Unknown(what="a delay", default="70 ms", between=("40 ms", "0.1 s"), source="a map")

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from longfat.builds.image import load_image
 from longfat.builds.roots import open_root
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 try:
     print(open_root(load_image(Path(sys.argv[1])), "c" * 64, lambda root: None))
 except RigError as error:

@@ -9,10 +9,10 @@ import pytest
 from fabricated_results import write_results, write_study
 
 from longfat.data.opened import OpenedStudy
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import StudyError
 from longfat.figures.drawing import Drawing
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
 
 MANIFEST = """\
 format: 2

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from longfat.cli.study import require_effects
-from longfat.errors import StudyError
-from longfat.studies import StudyFolder, studies_in
+from longfat.data.study_folder import StudyFolder, studies_in
+from longfat.system.errors import StudyError
 
 STUDY = """\
 format: 2

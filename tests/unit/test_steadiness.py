@@ -12,13 +12,13 @@ from own_metrics import own_metrics
 from tables_in_memory import flow_row
 
 from longfat.data.opened import OpenedStudy
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.errors import StudyError
 from longfat.figures.timeseries import TimeSeries
 from longfat.metrics import goodput, steadiness
 from longfat.metrics.data import NoValue, Port
 from longfat.metrics.quantities import Selection, measure
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
 
 slac = own_metrics("slac-2003")
 MANIFEST = """\

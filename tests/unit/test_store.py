@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from longfat import store
-from longfat.errors import RigError
-from longfat.files import write_whole
-from longfat.locks import held
-from longfat.store import draft, keep
+from longfat.system import store
+from longfat.system.errors import RigError
+from longfat.system.files import write_whole
+from longfat.system.locks import held
+from longfat.system.store import draft, keep
 
 
 def test_a_file_is_replaced_with_its_rights_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_thing_that_cannot_be_written_is_named_with_its_need(tmp_path: Path) -
 
 PARENT = """\
 import subprocess, time
-from longfat.parent import end_with_parent
+from longfat.system.parent import end_with_parent
 print(subprocess.Popen(["sleep", "60"], preexec_fn=end_with_parent).pid, flush=True)
 time.sleep(60)
 """

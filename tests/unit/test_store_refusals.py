@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from longfat.builds.roots import _link
-from longfat.errors import RigError
-from longfat.store import keep
+from longfat.system.errors import RigError
+from longfat.system.store import keep
 
 
 def refuse(source: str, target: str) -> None:

@@ -20,9 +20,9 @@ from longfat.cli.report import report
 from longfat.cli.reproduce import reproduce
 from longfat.cli.sample import repeat_sample
 from longfat.cli.verdicts import verdicts
-from longfat.errors import StudyError
-from longfat.schema import source
-from longfat.studies import StudyFolder, studies_in
+from longfat.data.study_folder import StudyFolder, studies_in
+from longfat.study.schema import source
+from longfat.system.errors import StudyError
 
 ALL = {"study.yaml": 1, "claims.yaml": 1, "figures.yaml": 1}
 VERBS: dict[str, tuple[Callable[[Output], object], dict[str, int]]] = {

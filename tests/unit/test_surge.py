@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from longfat.catalog.web import WEB_MODELS
 from longfat.guest import surge
 from longfat.guest.surge import Sessions, files, user_random
+from longfat.study.catalog.web import WEB_MODELS
 
 USERS, SECONDS = 400, 200.0
 PUBLISHED_BYTES_PER_S = 65e9 / 1200 / 4200  # kelly-2003, slide 11: 65 GB in 1200 s for 4200 users

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from fabricated_results import MANIFEST, write_study
 
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from longfat.backends.testbed.provision import terraform
+from longfat.backends.testbed.provision.labs import ENVIRONMENTS
 from longfat.cli import version
-from longfat.testbed.provision import terraform
-from longfat.testbed.provision.labs import ENVIRONMENTS
-from longfat.tools import environment_without, git
+from longfat.system.tools import environment_without, git
 
 ROOT = Path(__file__).parents[2]
 WHO = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")

@@ -13,14 +13,14 @@ from jsonschema import Draft202012Validator
 
 from longfat.backends.protocol import FEATURES, Feature, needed
 from longfat.dataset.columns import TABLES, schema_of
-from longfat.manifest.load import load_study
-from longfat.manifest.reference import reference
-from longfat.manifest.schema import json_schema
 from longfat.plan import build_plan, estimate
-from longfat.runspec import KINDS, Probes, RunSpec
-from longfat.schema.source import read_source
-from longfat.traffic import KINDS as MODULES
-from longfat.traffic import SECTIONS, section_of
+from longfat.spec.runspec import KINDS, Probes, RunSpec
+from longfat.study.load import load_study
+from longfat.study.reference import reference
+from longfat.study.schema.source import read_source
+from longfat.study.study_schema import json_schema
+from longfat.study.traffic import KINDS as MODULES
+from longfat.study.traffic import SECTIONS, section_of
 
 SOURCE = Path(__file__).parents[2] / "src/longfat"
 KNOWS = re.compile(r"import .*\bUdp\b|^class Udp\b", re.MULTILINE)
@@ -54,7 +54,7 @@ def planned(path: Path, profile: str = "paper") -> RunSpec:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_has_a_module_here_and_one_in_the_guest(kind: str) -> None:
-    assert MODULES[kind] is import_module(f"longfat.traffic.{kind}").KIND
+    assert MODULES[kind] is import_module(f"longfat.study.traffic.{kind}").KIND
     guest = import_module(f"longfat.guest.kinds.{kind}")
     assert {"Traffic", "report"} <= set(vars(guest))
 

@@ -10,14 +10,14 @@ from fabricated_results import write_results
 
 from longfat.backends.ns3 import Ns3Backend
 from longfat.data.opened import OpenedStudy
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, load_dataset
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
 from longfat.metrics.quantities import Selection, measure
 from longfat.plan import build_plan
-from longfat.runspec import RunSpec
-from longfat.studies import StudyFolder
+from longfat.spec.runspec import RunSpec
+from longfat.study.load import load_study
+from longfat.system.errors import StudyError
 
 MANIFEST = """\
 format: 2

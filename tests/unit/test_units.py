@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longfat.errors import StudyError
-from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
+from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
+from longfat.system.errors import StudyError
 
 KINDS: list[type[Quantity]] = [Duration, Size, Rate, Ratio]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
-from longfat.manifest.unknowns import Unknown
-from longfat.runspec import Scalar
+from longfat.spec.runspec import Scalar
+from longfat.study.load import load_study
+from longfat.study.study import Study
+from longfat.study.unknowns import Unknown
+from longfat.system.errors import StudyError
 
 MANIFEST = """\
 format: 2

@@ -12,14 +12,14 @@ import pytest
 from evidenced import printed
 
 from longfat.cli import evidence, rows
-from longfat.errors import StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.page import PAGE, verdicts_page
 from longfat.evidence.store import EVIDENCE
 from longfat.report.comparison import MODERN
 from longfat.report.section import BEGIN, END, between, cause_experiments, experiment_words, overview, renewed
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.parent for path in (ROOT / "experiments").glob(f"*/{EVIDENCE}"))

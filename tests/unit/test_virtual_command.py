@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 from conftest import delay_spec
 
-from longfat import identity
 from longfat.backends import guest_process, virtual
 from longfat.backends.collect import tail
 from longfat.backends.guest_process import (
@@ -33,11 +32,12 @@ from longfat.backends.guest_process import (
 from longfat.backends.landlock import landlock_version
 from longfat.backends.virtual import VirtualBackend, code_digest, guest_sources, text_digest
 from longfat.builds.kernel_recipe import Recipe
-from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import KERNELS
-from longfat.errors import RigError
-from longfat.queues import KINDS as QUEUE_KINDS
-from longfat.runspec import Program, Queue
+from longfat.spec.runspec import Program, Queue
+from longfat.study.catalog.ccas import CCAS
+from longfat.study.catalog.kernels import KERNELS
+from longfat.study.queues import KINDS as QUEUE_KINDS
+from longfat.system import identity
+from longfat.system.errors import RigError
 
 WORDS = ("seccomp=auto",)
 KERNEL = GuestKernel(Path("/cache/linux"), "k", WORDS, frozenset({"reno"}))

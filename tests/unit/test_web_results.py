@@ -18,18 +18,18 @@ from own_metrics import own_metrics
 
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
+from longfat.execute.record.bundle import Bundle, RunFacts, run_folder_name
 from longfat.figures.base import Sources
 from longfat.figures.parts import FigureData
 from longfat.figures.topology import Topology as TopologyFigure
-from longfat.gates import Evidence
-from longfat.manifest.load import load_study
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, by_repetition
 from longfat.plan import Plan, build_plan, write_lock
-from longfat.record.bundle import Bundle, RunFacts, run_folder_name
-from longfat.runspec import Node, RunSpec, Web
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Node, RunSpec, Web
+from longfat.study.load import load_study
+from longfat.study.traffic import misses
 
 kelly = own_metrics("kelly-2003")
 MANIFEST = """\

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longfat.catalog.kernels import DEFAULT_KERNEL
+from longfat.study.catalog.kernels import DEFAULT_KERNEL
 
 NAME = DEFAULT_KERNEL
 VERSION = "6.12.117"

@@ -23,9 +23,9 @@ import pytest
 
 from longfat.backends.guest_process import console_text, scratch_folder
 from longfat.backends.virtual import VirtualBackend, open_virtual
-from longfat.catalog.kernels import DEFAULT_KERNEL
-from longfat.errors import RigError
-from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+from longfat.spec.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+from longfat.study.catalog.kernels import DEFAULT_KERNEL
+from longfat.system.errors import RigError
 
 MEMORY_BYTES = 256 << 20
 KERNEL = os.environ.get("LONGFAT_TEST_KERNEL", DEFAULT_KERNEL)

@@ -10,14 +10,14 @@ from typing import Any
 from guests import run, virtual
 
 from longfat.dataset.parse import ParsedRun, parse_run
-from longfat.gates import Evidence
-from longfat.manifest.load import load_study
-from longfat.manifest.study import Study
-from longfat.network import lay_out
 from longfat.plan import build_plan
-from longfat.runspec import RunSpec
-from longfat.traffic import misses
-from longfat.units import Ratio
+from longfat.spec.gates import Evidence
+from longfat.spec.network import lay_out
+from longfat.spec.runspec import RunSpec
+from longfat.spec.units import Ratio
+from longfat.study.load import load_study
+from longfat.study.study import Study
+from longfat.study.traffic import misses
 
 
 def planned(path: Path, text: str) -> dict[str, RunSpec]:

@@ -10,7 +10,7 @@ import pytest
 from guests import run, virtual
 from packets import SYN, Packet, read_packets
 
-from longfat.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+from longfat.spec.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
 
 pytestmark = pytest.mark.virtual
 

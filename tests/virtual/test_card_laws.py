@@ -11,8 +11,8 @@ import pytest
 from packets import SYN, Packet, read_packets
 from studies import done, planned
 
-from longfat.network import lay_out
-from longfat.runspec import RunSpec
+from longfat.spec.network import lay_out
+from longfat.spec.runspec import RunSpec
 
 pytestmark = pytest.mark.virtual
 

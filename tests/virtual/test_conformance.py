@@ -11,8 +11,8 @@ from guests import virtual
 
 from longfat.cli.console import Output
 from longfat.cli.reproduce import reproduce
+from longfat.data.study_folder import StudyFolder
 from longfat.relations.judge import Verdict, read_verdicts
-from longfat.studies import StudyFolder
 
 pytestmark = [pytest.mark.virtual, pytest.mark.slow]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from guests import run, virtual
 
-from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp
+from longfat.spec.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp
 
 pytestmark = pytest.mark.virtual
 

@@ -18,7 +18,7 @@ from guests import boot, processes_in, task_folder, virtual
 
 from longfat.backends import virtual as backend_module
 from longfat.backends.virtual import VirtualBackend, open_virtual
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 pytestmark = pytest.mark.virtual
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from guests import one_flow, run
 
-from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Probes, Queue, RunSpec
+from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Probes, Queue, RunSpec
 
 pytestmark = pytest.mark.virtual
 

@@ -10,10 +10,10 @@ import pytest
 from guests import run, virtual
 
 from longfat.dataset.parse import parse_run
-from longfat.gates import Evidence
 from longfat.guest.sockets import TCP_CLOSE
-from longfat.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec
+from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
 

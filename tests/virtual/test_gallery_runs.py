@@ -10,11 +10,11 @@ from guests import virtual
 
 from longfat.backends import own_files
 from longfat.cli.run import files_of
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.parse import parse_run
-from longfat.gates import Evidence
 from longfat.plan import build_plan
-from longfat.studies import StudyFolder
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
 

@@ -12,9 +12,9 @@ from own_algorithm import write_study
 
 from longfat.backends import virtual as module
 from longfat.backends.virtual import open_virtual
-from longfat.catalog.kernels import OwnKernel
-from longfat.errors import RigError, SettledError
-from longfat.traffic.own import own_file
+from longfat.study.catalog.kernels import OwnKernel
+from longfat.study.traffic.own import own_file
+from longfat.system.errors import RigError, SettledError
 
 pytestmark = pytest.mark.virtual
 

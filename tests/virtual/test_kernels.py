@@ -15,9 +15,9 @@ from guests import boot, one_flow, task_folder, virtual
 from test_determinism import differing
 
 from longfat.backends.virtual import VirtualBackend
-from longfat.catalog.ccas import CCAS
-from longfat.catalog.kernels import KERNELS
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.study.catalog.ccas import CCAS
+from longfat.study.catalog.kernels import KERNELS
 
 pytestmark = [pytest.mark.virtual, pytest.mark.kernels]
 

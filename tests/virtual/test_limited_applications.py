@@ -9,7 +9,7 @@ import pytest
 from studies import done, planned
 
 from longfat.guest.cca_state import MODES
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
 
 pytestmark = pytest.mark.virtual
 

@@ -11,7 +11,7 @@ import pytest
 from guests import virtual
 from studies import done, planned, samples, waits_ms
 
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
 
 pytestmark = pytest.mark.virtual
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from studies import done, planned, samples
 
-from longfat.network import lay_out
-from longfat.runspec import RunSpec
+from longfat.spec.network import lay_out
+from longfat.spec.runspec import RunSpec
 
 pytestmark = pytest.mark.virtual
 

@@ -21,11 +21,11 @@ from test_determinism import differing
 
 from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.builds.own_kernel import build_own_kernel
-from longfat.catalog.kernels import OwnKernel
-from longfat.errors import StudyError
-from longfat.manifest.load import load_study
 from longfat.plan.lockfile import read_lock
-from longfat.traffic.own import own_file
+from longfat.study.catalog.kernels import OwnKernel
+from longfat.study.load import load_study
+from longfat.study.traffic.own import own_file
+from longfat.system.errors import StudyError
 
 pytestmark = pytest.mark.virtual
 

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from guests import ask, one_flow, run, virtual
 
-from longfat.catalog.ccas import CCAS, PARAMETER_SYSCTLS
-from longfat.catalog.sysctls import SYSCTLS, any_interface
-from longfat.gates import Evidence
 from longfat.guest.sockets import TCP_CLOSE
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
-from longfat.manifest.load import load_study
 from longfat.plan import build_plan
-from longfat.runspec import Probes, RunSpec
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Probes, RunSpec
+from longfat.study.catalog.ccas import CCAS, PARAMETER_SYSCTLS
+from longfat.study.catalog.sysctls import SYSCTLS, any_interface
+from longfat.study.load import load_study
+from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
 

@@ -13,8 +13,8 @@ import pytest
 from guests import ask, run
 from studies import done, planned, samples
 
-from longfat.network import capacity_bits, lay_out, steps
-from longfat.runspec import RunSpec
+from longfat.spec.network import capacity_bits, lay_out, steps
+from longfat.spec.runspec import RunSpec
 
 pytestmark = pytest.mark.virtual
 

@@ -10,9 +10,9 @@ import pytest
 from guests import virtual
 from studies import done
 
-from longfat.manifest.load import load_study
-from longfat.network import ports
 from longfat.plan import PlannedRun, build_plan
+from longfat.spec.network import ports
+from longfat.study.load import load_study
 
 pytestmark = pytest.mark.virtual
 

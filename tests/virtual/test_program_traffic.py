@@ -16,10 +16,10 @@ from guests import run, virtual
 from longfat.backends import own_files
 from longfat.backends import virtual as backend_module
 from longfat.dataset.parse import parse_run
-from longfat.errors import SettledError
-from longfat.gates import Evidence
-from longfat.runspec import Egress, Interface, Link, Node, Probes, Program, Queue, RunSpec
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Egress, Interface, Link, Node, Probes, Program, Queue, RunSpec
+from longfat.study.traffic import misses
+from longfat.system.errors import SettledError
 
 pytestmark = pytest.mark.virtual
 

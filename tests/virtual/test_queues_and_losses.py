@@ -10,7 +10,7 @@ import pytest
 from guests import run
 from studies import done, planned, waits_ms
 
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
 
 pytestmark = pytest.mark.virtual
 

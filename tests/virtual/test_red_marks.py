@@ -11,12 +11,12 @@ import pytest
 from guests import run, virtual
 
 from longfat.dataset.parse import ParsedRun, parse_run
-from longfat.gates import Evidence
-from longfat.manifest.load import load_study
-from longfat.network import lay_out
 from longfat.plan import build_plan
-from longfat.runspec import RunSpec
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.network import lay_out
+from longfat.spec.runspec import RunSpec
+from longfat.study.load import load_study
+from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
 

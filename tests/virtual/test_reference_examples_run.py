@@ -13,9 +13,9 @@ from guests import KERNEL, virtual
 from reference_examples import write_study
 from studies import done
 
-from longfat.catalog.kernels import DEFAULT_KERNEL
-from longfat.manifest.load import load_study
 from longfat.plan import build_plan
+from longfat.study.catalog.kernels import DEFAULT_KERNEL
+from longfat.study.load import load_study
 
 pytestmark = pytest.mark.virtual
 

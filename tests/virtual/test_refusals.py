@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from guests import one_flow, run
 
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
 
 pytestmark = pytest.mark.virtual
 

@@ -15,9 +15,9 @@ import pytest
 from guests import run, virtual
 
 from longfat.dataset.parse import parse_run
-from longfat.gates import Evidence
-from longfat.runspec import Egress, Interface, Link, Node, Probes, Queue, Requests, RunSpec
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Egress, Interface, Link, Node, Probes, Queue, Requests, RunSpec
+from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
 

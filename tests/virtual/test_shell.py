@@ -10,8 +10,8 @@ import time
 import pytest
 from guests import one_flow, virtual
 
-from longfat.errors import RigError
-from longfat.shell.session import Prompt, converse, session
+from longfat.backends.shell.session import Prompt, converse, session
+from longfat.system.errors import RigError
 
 
 def converse_with(*commands: str) -> tuple[str, list[Prompt], int]:

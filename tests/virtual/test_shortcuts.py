@@ -11,7 +11,7 @@ from guests import one_flow, run
 from packets import Packet, read_packets
 
 from longfat.guest.traffic import FIRST_PORT
-from longfat.runspec import Probes, RunSpec
+from longfat.spec.runspec import Probes, RunSpec
 
 pytestmark = pytest.mark.virtual
 

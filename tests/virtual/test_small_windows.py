@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from guests import run, virtual
 
-from longfat.manifest.load import load_study
 from longfat.plan import build_plan
+from longfat.study.load import load_study
 
 pytestmark = pytest.mark.virtual
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from guests import one_flow, run
 
-from longfat.runspec import Probes, RunSpec
+from longfat.spec.runspec import Probes, RunSpec
 
 pytestmark = pytest.mark.virtual
 

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from longfat.guest.drops import Drops
 from longfat.guest.qdisc import Hook
 from longfat.guest.timeline import Timeline
-from longfat.runspec import DeliberateDrop, RunSpec
+from longfat.spec.runspec import DeliberateDrop, RunSpec
 
 class Network:
     def __init__(self, egress, takes_us, now_us):

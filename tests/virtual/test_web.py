@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from guests import run, virtual
 
-from longfat.gates import Evidence
 from longfat.guest import surge
 from longfat.guest.web import SPARE_FILES
-from longfat.runspec import Egress, Interface, Link, Node, Probes, Queue, RunSpec, Web
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Egress, Interface, Link, Node, Probes, Queue, RunSpec, Web
+from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
 

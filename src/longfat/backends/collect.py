@@ -13,7 +13,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 MAX_FILES = 100_000  # a flow leaves five
 MAX_BYTES = 32 << 30  # size of all files, including holes

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.errors import RigError, SettledError
+from longfat.system.errors import RigError, SettledError
 
 _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
 _ADDRESS = re.compile(r"RIP: [0-9a-f]+:(?:0x)?([0-9a-f]+)|\[<([0-9a-f]+)>\]")

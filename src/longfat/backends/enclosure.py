@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from longfat.backends.collect import read_text, tail
-from longfat.errors import RigError
-from longfat.parent import end_with_parent
+from longfat.system.errors import RigError
+from longfat.system.parent import end_with_parent
 
 # The mounts belong to the namespace and end with its last process. The image itself is never written to.
 ENTER = """\

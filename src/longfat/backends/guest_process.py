@@ -24,10 +24,10 @@ from typing import IO
 
 from longfat.backends import landlock
 from longfat.backends.collect import read_text, tail
-from longfat.errors import RigError, SettledError
-from longfat.identity import KernelSource
-from longfat.locks import held
-from longfat.parent import end_with_parent
+from longfat.system.errors import RigError, SettledError
+from longfat.system.identity import KernelSource
+from longfat.system.locks import held
+from longfat.system.parent import end_with_parent
 
 START_NS = 1_000_000_000_000_000_000  # 2001-09-09: clock of every guest at boot
 LOOK_S = 1.0  # interval of the watchdog

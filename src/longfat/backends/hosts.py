@@ -2,7 +2,7 @@
 """Runs in real time on the hosts of a lab, over SSH: each end host is a machine, links are cables.
 
 Owns the abilities of a lab, and the steps of a run from the checks before it to the restored hosts.
-``longfat.testbed.agent`` acts on a host; ``longfat.testbed.connect`` has the connections.
+``longfat.backends.testbed.agent`` acts on a host; ``longfat.backends.testbed.connect`` has the connections.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from typing import Any
 from longfat.backends.collect import collect
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
-from longfat.errors import RigError, StudyError
-from longfat.gates import Evidence, Gate
-from longfat.gates.settings import mtu_holds, offloads_hold, queue_holds, rate_and_delay_hold, sysctls_hold
+from longfat.backends.testbed.connect.code import agent_code, code_digest
+from longfat.backends.testbed.connect.connection import Clock, Connections, drift_ns
+from longfat.backends.testbed.connect.join import join_achieved, join_parts
+from longfat.backends.testbed.connect.paths import BuiltRun, missed_round_trips, subtract_cables
+from longfat.backends.testbed.connect.placement import Placement, place
+from longfat.backends.testbed.inventory import Inventory, read_inventory
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.host_kernel import FEATURES, needed_features
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
-from longfat.runspec import Ping, RunSpec
-from longfat.testbed.connect.code import agent_code, code_digest
-from longfat.testbed.connect.connection import Clock, Connections, drift_ns
-from longfat.testbed.connect.join import join_achieved, join_parts
-from longfat.testbed.connect.paths import BuiltRun, missed_round_trips, subtract_cables
-from longfat.testbed.connect.placement import Placement, place
-from longfat.testbed.inventory import Inventory, read_inventory
+from longfat.spec.gates import Evidence, Gate
+from longfat.spec.gates.settings import mtu_holds, offloads_hold, queue_holds, rate_and_delay_hold, sysctls_hold
+from longfat.spec.runspec import Ping, RunSpec
+from longfat.system.errors import RigError, StudyError
 
 TRAITS = {
     "hosts": Traits(

@@ -18,11 +18,11 @@ from pathlib import Path
 from longfat.backends import simulated
 from longfat.backends.protocol import BEYOND_KERNELS, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
-from longfat.errors import RigError
 from longfat.guest.ccas import refused_ccas
-from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, Port, lay_out, smallest_mtu_bytes
-from longfat.runspec import Egress, Flow, Node, Queue, RunSpec
-from longfat.scratch import scratch_in
+from longfat.spec.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, Port, lay_out, smallest_mtu_bytes
+from longfat.spec.runspec import Egress, Flow, Node, Queue, RunSpec
+from longfat.system.errors import RigError
+from longfat.system.scratch import scratch_in
 
 TRAITS = {"ns2": Traits(kernel="none", can=frozenset({Feature.RED, Feature.CLOCKS}) | BEYOND_KERNELS)}
 FOLDER = Path(__file__).parent

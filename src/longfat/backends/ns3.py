@@ -16,12 +16,12 @@ from pathlib import Path
 from longfat.backends import simulated
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
-from longfat.cache import cache_folder
-from longfat.errors import RigError
 from longfat.guest.ccas import refused_ccas
-from longfat.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, frame_bytes, ports, smallest_mtu_bytes
-from longfat.runspec import Egress, Flow, RunSpec
-from longfat.store import keep
+from longfat.spec.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, frame_bytes, ports, smallest_mtu_bytes
+from longfat.spec.runspec import Egress, Flow, RunSpec
+from longfat.system.cache import cache_folder
+from longfat.system.errors import RigError
+from longfat.system.store import keep
 
 TRAITS = {"ns3": Traits(kernel="none", can=frozenset({Feature.CLOCKS}))}
 FOLDER = Path(__file__).parent

@@ -11,10 +11,10 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from longfat.errors import RigError, SettledError
-from longfat.files import write_whole
 from longfat.guest.kinds.programs import FILES
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RigError, SettledError
+from longfat.system.files import write_whole
 
 
 def keep(files: Mapping[str, Path], jail: Path) -> None:

@@ -12,9 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from longfat.catalog.kernels import KERNELS, OWN
-from longfat.identity import KernelSource
-from longfat.runspec import KINDS, Flow, RunSpec
+from longfat.spec.runspec import KINDS, Flow, RunSpec
+from longfat.study.catalog.kernels import KERNELS, OWN
+from longfat.system.identity import KernelSource
 
 
 class Feature(StrEnum):

@@ -20,11 +20,11 @@ from longfat.backends.enclosure import enclose, run_enclosed
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.virtual import open_virtual
-from longfat.errors import RigError
 from longfat.guest.host_kernel import HostKernel, ask_kernel
-from longfat.locks import held
-from longfat.runspec import Program, RunSpec, Web
-from longfat.scratch import scratch_in
+from longfat.spec.runspec import Program, RunSpec, Web
+from longfat.system.errors import RigError
+from longfat.system.locks import held
+from longfat.system.scratch import scratch_in
 
 # Programs of a study would run on this machine's kernel, protected from it only by a user id. The packets of a
 # namespace share this machine's CPUs anyway, so a card with its own costs cannot be emulated.

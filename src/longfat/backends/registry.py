@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from longfat.backends.protocol import Backend, Traits, needed
-from longfat.errors import StudyError
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import StudyError
 
 Say = Callable[[str], None]
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from longfat.identity import PACKAGE, code_identity
-from longfat.network import base_rtt_us, buffers_bytes, lay_out
-from longfat.plain import canonical_json
-from longfat.runspec import Queue, RunSpec
+from longfat.spec.network import base_rtt_us, buffers_bytes, lay_out
+from longfat.spec.plain import canonical_json
+from longfat.spec.runspec import Queue, RunSpec
+from longfat.system.identity import PACKAGE, code_identity
 
-SOURCES = (Path(__file__), PACKAGE / "network.py")
+SOURCES = (Path(__file__), PACKAGE / "spec" / "network.py")
 SOCKET_COLUMNS = (
     "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
     "retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments\n"

@@ -37,20 +37,23 @@ from longfat.builds.image import build_image
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.own_kernel import build_own_kernel
 from longfat.builds.roots import open_root
-from longfat.catalog.ccas import PARAMETER_SYSCTLS
-from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, OwnKernel
-from longfat.catalog.sysctls import SYSCTLS, any_interface
-from longfat.errors import RigError
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.start import PROGRAM
-from longfat.identity import PACKAGE, KernelSource, code_identity, package_sources
-from longfat.runspec import RunSpec
-from longfat.scratch import scratch_in
+from longfat.spec.runspec import RunSpec
+from longfat.study.catalog.ccas import PARAMETER_SYSCTLS
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, OwnKernel
+from longfat.study.catalog.sysctls import SYSCTLS, any_interface
+from longfat.system.errors import RigError
+from longfat.system.identity import PACKAGE, KernelSource, code_identity, package_sources
+from longfat.system.scratch import scratch_in
 
 TRAITS = {
     "virtual": Traits(can=FEATURES - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),
 }
-GUEST_MODULES = ("__init__.py", "plain.py", "links.py", "runspec.py", "network.py", "parent.py", "errors.py", "guest")
+GUEST_MODULES = (
+    *("__init__.py", "spec/__init__.py", "spec/plain.py", "spec/links.py", "spec/runspec.py", "spec/network.py"),
+    *("system/__init__.py", "system/parent.py", "system/errors.py", "guest"),
+)
 
 
 @dataclass(frozen=True)

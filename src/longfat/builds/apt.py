@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from longfat.builds.programs import run_program
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 LISTING = ("indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)", "Created-By: Packages")

@@ -22,9 +22,9 @@ from longfat.builds.image import RECIPE_FOLDER as IMAGES
 from longfat.builds.image import list_entries
 from longfat.builds.packages import is_there
 from longfat.builds.programs import run_program
-from longfat.cache import cache_folder
-from longfat.errors import RigError
-from longfat.store import keep
+from longfat.system.cache import cache_folder
+from longfat.system.errors import RigError
+from longfat.system.store import keep
 
 RECIPE_FOLDER = IMAGES / "machine"
 SUITE = "bookworm"

@@ -22,9 +22,9 @@ from typing import Literal
 from longfat.builds.apt import source_lines
 from longfat.builds.listing import content_digest, entries, listing_digest, sha256_of
 from longfat.builds.programs import run_program
-from longfat.cache import cache_folder
-from longfat.errors import RigError
-from longfat.store import keep
+from longfat.system.cache import cache_folder
+from longfat.system.errors import RigError
+from longfat.system.store import keep
 
 RECIPE_FOLDER = Path(__file__).resolve().parents[3] / "images"
 RECIPE_FILES = ("recipe.toml", "packages.txt", "path-excludes.txt", "customize.sh")

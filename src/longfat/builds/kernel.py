@@ -25,11 +25,11 @@ from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_source import Source, find_source
 from longfat.builds.kernel_targets import GUEST, Target
 from longfat.builds.packages import require_packages
-from longfat.cache import cache_folder
-from longfat.catalog.kernels import DEFAULT_KERNEL
-from longfat.errors import RigError
-from longfat.locks import held
-from longfat.store import in_cache, keep
+from longfat.study.catalog.kernels import DEFAULT_KERNEL
+from longfat.system.cache import cache_folder
+from longfat.system.errors import RigError
+from longfat.system.locks import held
+from longfat.system.store import in_cache, keep
 
 FORMAT = 1
 SIZE = "2 GB"  # during the build

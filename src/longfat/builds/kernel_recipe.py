@@ -14,7 +14,7 @@ from pathlib import Path
 
 from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import GUEST, Target
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 KERNELS_FOLDER = Path(__file__).resolve().parents[3] / "kernels"
 _NUMBER = 4

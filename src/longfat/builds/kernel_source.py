@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.builds.apt import fetch_file
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from longfat.builds.kernel_targets import KIT
 from longfat.builds.listing import listing_digest
 from longfat.builds.packages import require_packages
 from longfat.builds.programs import run_program
-from longfat.cache import cache_folder
-from longfat.store import keep
+from longfat.system.cache import cache_folder
+from longfat.system.store import keep
 
 CHECKOUT = RECIPE_FOLDER.parent
-CACHE = "opt/longfat/cache"
+CACHE = "opt/longfat/system/cache"
 PACKAGES = "usr/local/lib/python3.11/dist-packages"
 WHEELS = ["--python-version=3.11", *(f"--platform=manylinux_2_{minor}_x86_64" for minor in range(17, 37))]
 

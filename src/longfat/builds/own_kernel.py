@@ -19,9 +19,9 @@ from pathlib import Path
 from longfat.builds.kernel import KernelBuild, build_kernel, load_kernel, write_facts
 from longfat.builds.kernel_recipe import KERNELS_FOLDER
 from longfat.builds.kernel_targets import GUEST, KIT
-from longfat.catalog.kernels import OwnKernel, Piece
-from longfat.errors import Problem, RigError, StudyError
-from longfat.store import keep
+from longfat.study.catalog.kernels import OwnKernel, Piece
+from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.store import keep
 
 Say = Callable[[str], None]
 

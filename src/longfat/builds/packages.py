@@ -10,7 +10,7 @@ import os
 import shutil
 from pathlib import Path
 
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 
 def require_packages(listing: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from longfat.errors import RigError
+from longfat.system.errors import RigError
 
 OUTPUT_TAIL_CHARS = 2000
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from longfat.builds.image import ImageBuild, composed_roots
 from longfat.builds.listing import content_digest, listing_digest, tree_digest
-from longfat.errors import RigError
-from longfat.locks import held
-from longfat.store import keep
+from longfat.system.errors import RigError
+from longfat.system.locks import held
+from longfat.system.store import keep
 
 FORMAT = 1
 CODE = "code"

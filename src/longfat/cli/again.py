@@ -21,8 +21,6 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import open_backend, traits_of
-from longfat.catalog.kernels import KERNELS
-from longfat.catalog.stacks import kernel_of_stack
 from longfat.cli.console import Output, listen, say, say_place
 from longfat.cli.fill import seconds_of
 from longfat.cli.find_run import AGAIN, PCAP, Found, find_run
@@ -31,15 +29,17 @@ from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root, study_path
 from longfat.cli.sample import print_mismatches, repeat, repeat_sample, rows_that_count
 from longfat.cli.study import find_study
-from longfat.errors import RigError, StudyError
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.compare import first_packet
 from longfat.execute.memory import available_bytes
+from longfat.execute.record.bundle import SUMS, run_folder_name
+from longfat.execute.record.measured import is_measured
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
-from longfat.record.bundle import SUMS, run_folder_name
-from longfat.record.measured import is_measured
-from longfat.runspec import CapturePoint, RunSpec
+from longfat.spec.runspec import CapturePoint, RunSpec
+from longfat.study.catalog.kernels import KERNELS
+from longfat.study.catalog.stacks import kernel_of_stack
+from longfat.system.errors import RigError, StudyError
 
 NOT_COMPARED = "run.json"  # the time of the run and its duration
 VIEWER = "wireshark"

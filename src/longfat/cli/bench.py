@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longfat.bench.run import Wanted, run_bench
+from longfat.cli.benchmark.run import Wanted, run_bench
 from longfat.cli.console import Output
 from longfat.cli.options import ids
 

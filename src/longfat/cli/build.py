@@ -16,8 +16,8 @@ from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import TARGETS
 from longfat.builds.oci import build_oci
 from longfat.builds.roots import remove_damaged_roots
-from longfat.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, require_kernel
 from longfat.cli.console import say_place
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, require_kernel
 
 HELP = "Build the kernel, the image, a container image or a disk into the cache folder, unless it is there."
 

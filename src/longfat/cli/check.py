@@ -14,14 +14,14 @@ from pydantic import BaseModel
 from longfat.cli.console import WARNING, Output, say
 from longfat.cli.options import MaybeStudy
 from longfat.cli.study import find_study, require_effects
-from longfat.errors import Problem, StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.figures import KINDS
 from longfat.figures.document import FiguresDocument
-from longfat.manifest.schema import json_schema
 from longfat.relations.claim_lint import without_oracle
 from longfat.relations.claims import ClaimsDocument, counted_claims
-from longfat.schema.json_schema import JsonSchema
-from longfat.studies import StudyFolder
+from longfat.study.schema.json_schema import JsonSchema
+from longfat.study.study_schema import json_schema
+from longfat.system.errors import Problem, StudyError
 
 FORMAT = 2  # format of the files that the schemas describe
 File = Literal["study", "claims", "figures"]

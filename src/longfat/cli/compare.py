@@ -13,18 +13,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from longfat.checksums import verify_checksums
 from longfat.cli.console import Output, say
 from longfat.cli.options import Every
 from longfat.cli.paths import repository_root
 from longfat.cli.report import COLOURS, measured
 from longfat.cli.study import find_study
-from longfat.errors import StudyError
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.store import EVIDENCE
 from longfat.plan.lockfile import LOCK, read_lock
 from longfat.relations.judge import VERDICTS, Verdict, read_verdicts
+from longfat.system.checksums import verify_checksums
+from longfat.system.errors import StudyError
 
 ABSENT = "not there"
 

@@ -15,9 +15,9 @@ from typing import IO, Any
 from rich.console import Console
 from rich.text import Text
 
-from longfat.events import Event, EventSink, Kind, broadcast, log_to
 from longfat.execute.progress import Display
 from longfat.execute.results import Results
+from longfat.system.events import Event, EventSink, Kind, broadcast, log_to
 
 FORMAT = 1  # version of all results as JSON
 WARNING = "yellow"

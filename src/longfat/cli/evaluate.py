@@ -12,24 +12,24 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from longfat.card.candidate import candidate
-from longfat.card.card import Card, measure_card, read_cards, write_card
-from longfat.card.document import CardDocument, card_document
-from longfat.card.page import draw_card, draw_matrix, matrix_text
 from longfat.cli.console import Output, listen, say, say_place
 from longfat.cli.options import Jobs, Profile, Results
 from longfat.cli.outcome import expect
 from longfat.cli.report import build_tables
 from longfat.cli.run import Machine, results_path, run_study
 from longfat.cli.study import Choices, find_study
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
-from longfat.errors import RigError
 from longfat.execute.results import open_results
-from longfat.files import write_whole
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
-from longfat.studies import StudyFolder
+from longfat.report.card.candidate import candidate
+from longfat.report.card.card import Card, measure_card, read_cards, write_card
+from longfat.report.card.document import CardDocument, card_document
+from longfat.report.card.page import draw_card, draw_matrix, matrix_text
+from longfat.system.errors import RigError
+from longfat.system.files import write_whole
 
 STUDY = "bcp133"
 CARDS = "cards"

@@ -28,12 +28,12 @@ from longfat.cli.pace import pace_of
 from longfat.cli.report import require_results
 from longfat.cli.rows import add_results, baseline_for, merge_folders, write_findings, write_page
 from longfat.cli.study import find_study
-from longfat.errors import StudyError
 from longfat.evidence.collect import combination_of
 from longfat.evidence.required_values import build_valid
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.report.reference import write_reference
+from longfat.system.errors import StudyError
 
 HELP = "Keep the values of runs in the repository, from which everyone can check the verdicts (docs/evidence.md)."
 FAILED = "some runs failed; `longfat show RUN` prints the reasons"

@@ -20,7 +20,7 @@ from longfat.cli.console import listen, say
 from longfat.cli.paths import repository_root
 from longfat.cli.rows import add_results, baseline_for, write_findings, write_page
 from longfat.cli.study import find_study, job_count, kernel_settings
-from longfat.errors import StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, Baseline, Combination, read_baselines
 from longfat.evidence.collect import require_repeatable
 from longfat.evidence.judged import evidence_of
@@ -32,7 +32,7 @@ from longfat.execute.study import execute
 from longfat.plan import build_plan
 from longfat.plan.estimate import run_seconds
 from longfat.plan.lockfile import write_lock
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
 
 BATCH_SECONDS = 240.0  # CPU time of one batch: an interrupt loses no more
 TYPICAL = 2.0  # seconds of a run divided by the plan's model, used until the evidence has a run of the scenario

@@ -16,14 +16,14 @@ from typing import Any
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli.paths import repository_root
 from longfat.cli.study import every_study
-from longfat.errors import RecordError, StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.planned import Planned
 from longfat.evidence.rows import Row, read_line
 from longfat.evidence.store import EVIDENCE, SUFFIX, Place
 from longfat.plan import PlannedRun
-from longfat.runspec import RunSpec
-from longfat.studies import StudyFolder
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RecordError, StudyError
 
 SHORTEST = 4  # digits of an id that name a run
 AGAIN, PCAP = "again", "pcap"  # folders below results/ with repeated runs, which are never found themselves

@@ -15,18 +15,18 @@ from longfat.cli.fill import Wanted, fill_study, ground_of, open_for
 from longfat.cli.paths import repository_root
 from longfat.cli.rows import baseline_for, write_findings, write_page
 from longfat.cli.study import find_study, job_count
-from longfat.errors import StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, Combination, read_baselines
 from longfat.evidence.collect import require_repeatable
 from longfat.evidence.required_values import selections_of_claim
 from longfat.evidence.sensitivity import HOLDS, At, conditions, first_values, regions, where_all_hold
 from longfat.evidence.stored_dataset import Ground
-from longfat.manifest.unknowns import Unknown
 from longfat.relations.claims import Claim
 from longfat.relations.judge import Verdict, decide
-from longfat.runspec import Scalar
-from longfat.schema.names import unknown as unknown_name
-from longfat.studies import StudyFolder
+from longfat.spec.runspec import Scalar
+from longfat.study.schema.names import unknown as unknown_name
+from longfat.study.unknowns import Unknown
+from longfat.system.errors import StudyError
 
 Named = TypeVar("Named")
 

@@ -12,20 +12,20 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
-from longfat.catalog.kernels import STACK_KERNELS
-from longfat.catalog.stacks import STACKS
 from longfat.cli.console import Output, listen, say
 from longfat.cli.options import Jobs
 from longfat.cli.paths import repository_root
 from longfat.cli.study import Choices, find_study, job_count, kernel_settings, resolve
-from longfat.errors import RigError
 from longfat.evidence.baselines import Combination
+from longfat.evidence.kernel_check import REFERENCE, Digests, Reference, read_reference, write_reference
+from longfat.execute.record.measured import measured_digest
+from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
-from longfat.kernel_check import REFERENCE, Digests, Reference, read_reference, write_reference
 from longfat.plan.model import PlannedRun
-from longfat.record.measured import measured_digest
-from longfat.record.verify import find_records
+from longfat.study.catalog.kernels import STACK_KERNELS
+from longfat.study.catalog.stacks import STACKS
+from longfat.system.errors import RigError
 
 STUDY = "_canary"
 ERA = ("era",)

@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from longfat.backends.testbed.folder import VARIABLES
+from longfat.backends.testbed.provision import lifecycle
+from longfat.backends.testbed.provision.changes import Price, describe, describe_resources, read_changes, refuse_expired
+from longfat.backends.testbed.provision.labs import RENTED, Lab, Standing, all_labs, open_lab
 from longfat.cli.console import say
 from longfat.cli.options import Yes
-from longfat.errors import RigError, StudyError
-from longfat.testbed.folder import VARIABLES
-from longfat.testbed.provision import lifecycle
-from longfat.testbed.provision.changes import Price, describe, describe_resources, read_changes, refuse_expired
-from longfat.testbed.provision.labs import RENTED, Lab, Standing, all_labs, open_lab
+from longfat.system.errors import RigError, StudyError
 
 HELP = "Make, prepare and destroy the machines of a lab (docs/machines.md)."
 ENVIRONMENTS = "local, libvirt, openstack, latitude or existing"

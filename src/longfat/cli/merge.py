@@ -10,15 +10,15 @@ from typing import Annotated
 
 import typer
 
-from longfat.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.cli.console import WARNING, Output, say
 from longfat.cli.outcome import expect
-from longfat.errors import Problem, RigError, StudyError
+from longfat.execute.record.merge import merge_records
 from longfat.execute.results import full_disk, no_room, open_results
-from longfat.files import write_once
 from longfat.plan.lockfile import LOCK, read_lock, require_same
-from longfat.record.merge import merge_records
 from longfat.relations.firsts import FIRST
+from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
+from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.files import write_once
 
 
 def merge(

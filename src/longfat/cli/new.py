@@ -11,8 +11,8 @@ import typer
 
 from longfat.cli.console import Output, say
 from longfat.cli.paths import repository_root
-from longfat.errors import StudyError
-from longfat.studies import CLAIMS, FIGURES, MANIFEST
+from longfat.data.study_folder import CLAIMS, FIGURES, MANIFEST
+from longfat.system.errors import StudyError
 
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
 _FILES = (MANIFEST, CLAIMS, FIGURES)

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 import typer
 
 from longfat.backends.registry import backend_names
-from longfat.catalog.stacks import STACKS
 from longfat.cli.paths import study_names
+from longfat.study.catalog.stacks import STACKS
 
 
 def _completed(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:

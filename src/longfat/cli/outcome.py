@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 from longfat.cli.options import Json
-from longfat.errors import LongfatError, RigError
+from longfat.system.errors import LongfatError, RigError
 
 RUNS_NOT_VALID = 4
 INTERRUPTED = 130  # as shells report a program that SIGINT ended

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from longfat.backends.registry import traits_of
+from longfat.data.study_folder import StudyFolder
+from longfat.execute.record.verify import find_records
 from longfat.plan import Plan, PlannedRun
 from longfat.plan.estimate import run_bytes, seconds_on
 from longfat.plan.lockfile import LOCK, read_lock
-from longfat.record.verify import find_records
-from longfat.studies import StudyFolder
 
 TYPICAL = 0.5  # few flows fill their link, which the model assumes
 

@@ -13,8 +13,8 @@ from longfat.cli.options import Results, Study
 from longfat.cli.paths import repository_root
 from longfat.cli.report import require_results
 from longfat.cli.study import find_study
-from longfat.crate.pack import pack
 from longfat.execute.results import open_results
+from longfat.report.crate.pack import pack
 
 
 def package(

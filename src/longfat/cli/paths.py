@@ -7,7 +7,7 @@ import difflib
 import os
 from pathlib import Path
 
-from longfat.errors import StudyError
+from longfat.system.errors import StudyError
 
 MANIFEST = "study.yaml"
 PREFIX = "paper-"  # optional at the beginning of a study's name

@@ -19,13 +19,13 @@ from longfat.cli.options import BackendName, Jobs, Only, Profile, Seed, Stack, S
 from longfat.cli.pace import Pace, expected_pace
 from longfat.cli.study import chosen, job_count, resolve
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
-from longfat.manifest.profiles import thinned
-from longfat.manifest.study import Point, SweptExperiment
-from longfat.manifest.study import Study as Manifest
 from longfat.plan import Plan, PlannedRun
 from longfat.plan.settings import Setting, settings
 from longfat.plan.settings import expanded as expand
-from longfat.traffic import SECTIONS
+from longfat.study.profiles import thinned
+from longfat.study.study import Point, SweptExperiment
+from longfat.study.study import Study as Manifest
+from longfat.study.traffic import SECTIONS
 
 WIDTH = 100  # columns: a wider table is harder to read
 

@@ -23,17 +23,15 @@ from longfat.cli.run import results_path
 from longfat.cli.sample import Check, compare_results, print_mismatches
 from longfat.cli.study import every_study, find_study
 from longfat.data.opened import draw_all
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import DatasetSummary
 from longfat.dataset.load import load_dataset
-from longfat.errors import RigError, StudyError
-from longfat.events import EventSink
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.required_values import build_valid
 from longfat.evidence.sensitivity import conditions
 from longfat.execute.results import Results as ResultsFolder
 from longfat.execute.results import open_results
-from longfat.manifest.models import Header
 from longfat.plan.lockfile import LOCK, read_lock, require_study
 from longfat.relations.claims import claim_nouns, counted_claims
 from longfat.relations.counting import apart, tally
@@ -44,7 +42,9 @@ from longfat.report.front import write_front
 from longfat.report.notebook import EXECUTED, run_notebook
 from longfat.report.reference import ReferenceMatch, compare
 from longfat.report.report import write_report
-from longfat.studies import StudyFolder
+from longfat.study.models import Header
+from longfat.system.errors import RigError, StudyError
+from longfat.system.events import EventSink
 
 COLOURS = {
     "reproduced": "green",

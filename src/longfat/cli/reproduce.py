@@ -17,8 +17,7 @@ from longfat.cli.report import conclude
 from longfat.cli.run import execute_study, machine_of, results_path
 from longfat.cli.study import Choices, chosen, kernel_settings, resolve
 from longfat.cli.verdicts import print_evidence
-from longfat.errors import RigError, StudyError
-from longfat.events import EventSink
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.execute.results import Results as ResultsFolder
@@ -26,7 +25,8 @@ from longfat.execute.results import open_results
 from longfat.execute.study import execute
 from longfat.plan import Plan
 from longfat.plan.lockfile import write_lock
-from longfat.studies import StudyFolder
+from longfat.system.errors import RigError, StudyError
+from longfat.system.events import EventSink
 
 
 def reproduce(

@@ -10,12 +10,11 @@ from pathlib import Path
 from rich.console import Console
 
 from longfat.backends.registry import open_backend
-from longfat.catalog.stacks import STACKS
 from longfat.cli.console import WARNING, say
 from longfat.cli.kernel_check import combinations, measure
 from longfat.cli.paths import repository_root
 from longfat.cli.study import every_study, kernel_settings
-from longfat.errors import RigError, StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence import baselines
 from longfat.evidence.baselines import (
     FOLDER,
@@ -32,7 +31,8 @@ from longfat.evidence.page import write_verdicts
 from longfat.evidence.store import EVIDENCE, Rows, merge_rows, read_rows, write_rows
 from longfat.report.comparison import MODERN
 from longfat.report.section import write_overview, write_section
-from longfat.studies import StudyFolder
+from longfat.study.catalog.stacks import STACKS
+from longfat.system.errors import RigError, StudyError
 
 FINDINGS = "docs/findings.md"
 

@@ -14,31 +14,31 @@ from typing import Any
 from longfat.backends import own_files
 from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
-from longfat.cache import cache_folder
-from longfat.catalog.stacks import kernel_of_stack
+from longfat.backends.testbed.folder import lab_folder
 from longfat.cli.console import Output, listen, stage
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
 from longfat.cli.study import Choices, chosen, job_count, resolve
 from longfat.cli.version import commit
-from longfat.cluster.places import Place, read_place
-from longfat.errors import RigError, StudyError
-from longfat.events import Event, EventSink, Kind, Level
+from longfat.data.study_folder import StudyFolder
+from longfat.evidence.kernel_check import other_releases
+from longfat.execute.cluster.places import Place, read_place
 from longfat.execute.memory import available_bytes, needed_bytes
 from longfat.execute.pool import Pool
+from longfat.execute.record.made_on import MadeOn, keep_made_on, this_machine
 from longfat.execute.results import Results as ResultsFolder
 from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute
-from longfat.identity import KernelSource
-from longfat.kernel_check import other_releases
 from longfat.plan import Plan
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.lockfile import write_lock
-from longfat.record.made_on import MadeOn, keep_made_on, this_machine
 from longfat.relations.firsts import keep_first
-from longfat.studies import StudyFolder
-from longfat.testbed.folder import lab_folder
+from longfat.study.catalog.stacks import kernel_of_stack
+from longfat.system.cache import cache_folder
+from longfat.system.errors import RigError, StudyError
+from longfat.system.events import Event, EventSink, Kind, Level
+from longfat.system.identity import KernelSource
 
 CLUSTER = "cluster"  # folder in the results for the logs of workers elsewhere
 
@@ -144,8 +144,8 @@ def _elsewhere(
     if traits_of(machine.backend).clock == "real":
         raise StudyError(f"backend {machine.backend!r} runs on this machine or its lab only", where="--on")
     try:
-        from longfat.cluster.remote import open_remote  # an optional dependency, and slow to import
-        from longfat.cluster.session import Need
+        from longfat.execute.cluster.remote import open_remote  # an optional dependency, and slow to import
+        from longfat.execute.cluster.session import Need
     except ImportError as error:
         raise RigError(
             f"--on needs packages that are not installed: {error.name}",

@@ -16,16 +16,15 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
-from longfat.catalog.stacks import STACKS
 from longfat.cli.console import Output, listen, say
 from longfat.cli.kernel_check import combinations
 from longfat.cli.paths import repository_root
 from longfat.cli.run import results_path
 from longfat.cli.study import find_study, job_count, kernel_settings
 from longfat.cli.verdicts import studies_with_evidence
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
-from longfat.errors import StudyError
 from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.evidence.compare import difference, first_packet, sample_of
 from longfat.evidence.judged import evidence_of
@@ -33,13 +32,14 @@ from longfat.evidence.planned import Planned
 from longfat.evidence.rows import Row
 from longfat.evidence.store import baselines_with_evidence, read_rows
 from longfat.execute.memory import available_bytes
+from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
-from longfat.files import write_whole
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
-from longfat.record.bundle import run_folder_name
-from longfat.studies import StudyFolder
+from longfat.study.catalog.stacks import STACKS
+from longfat.system.errors import StudyError
+from longfat.system.files import write_whole
 
 
 @dataclass(frozen=True)

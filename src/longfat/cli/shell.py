@@ -14,9 +14,8 @@ import typer
 from rich.console import Console
 
 from longfat.backends.registry import DEFAULT_BACKEND
+from longfat.backends.shell.session import Prompt, converse, session
 from longfat.backends.virtual import VirtualBackend, open_virtual
-from longfat.catalog.kernels import KERNELS, OwnKernel
-from longfat.catalog.stacks import kernel_of_stack
 from longfat.cli.again import pins_here
 from longfat.cli.console import say
 from longfat.cli.find_run import Found, find_run
@@ -24,12 +23,13 @@ from longfat.cli.options import InResults, Target
 from longfat.cli.outcome import INTERRUPTED
 from longfat.cli.paths import study_names, study_path
 from longfat.cli.study import find_study
-from longfat.errors import StudyError
-from longfat.network import lay_out
+from longfat.data.study_folder import StudyFolder
 from longfat.plan import Scenario, scenarios_of
-from longfat.runspec import RunSpec
-from longfat.shell.session import Prompt, converse, session
-from longfat.studies import StudyFolder
+from longfat.spec.network import lay_out
+from longfat.spec.runspec import RunSpec
+from longfat.study.catalog.kernels import KERNELS, OwnKernel
+from longfat.study.catalog.stacks import kernel_of_stack
+from longfat.system.errors import StudyError
 
 SHOWN = 20  # points that a message names
 PROFILE = "paper"  # has all points

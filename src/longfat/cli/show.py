@@ -23,13 +23,13 @@ from longfat.cli.options import InResults, RunName
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.collect import value_of
+from longfat.execute.record.verify import read_record
 from longfat.metrics import METRICS
 from longfat.metrics.quantities import Selection
-from longfat.network import Port, lay_out
 from longfat.plan import Plan
 from longfat.plan.lockfile import LOCK, write_lock
-from longfat.record.verify import read_record
-from longfat.runspec import RunSpec
+from longfat.spec.network import Port, lay_out
+from longfat.spec.runspec import RunSpec
 
 _QUEUE = {"kind": "queue_kind", "limit_packets": "limit_packets", "limit_bytes": "limit_bytes"}
 _WORDS = {"ok": "valid: every gate passed", "missing": "not run"}

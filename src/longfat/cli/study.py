@@ -11,13 +11,13 @@ from typing import Any
 
 from longfat.backends.protocol import Feature
 from longfat.backends.registry import traits_of
-from longfat.catalog.stacks import kernel_of_stack
 from longfat.cli.options import ids
 from longfat.cli.paths import repository_root, study_path
-from longfat.errors import StudyError
+from longfat.data.study_folder import CLAIMS, MANIFEST, StudyFolder, studies_in
 from longfat.plan import Plan, build_plan
 from longfat.plan.stated import without_effect
-from longfat.studies import CLAIMS, MANIFEST, StudyFolder, studies_in
+from longfat.study.catalog.stacks import kernel_of_stack
+from longfat.system.errors import StudyError
 
 
 @dataclass(frozen=True)

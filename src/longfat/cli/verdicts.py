@@ -14,11 +14,11 @@ from longfat.cli.console import Output, say
 from longfat.cli.options import Baseline, Stack, Studies
 from longfat.cli.paths import repository_root
 from longfat.cli.study import every_study, find_study
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart, shares
-from longfat.studies import StudyFolder
 
 
 def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, stack: Stack = None) -> None:

@@ -12,9 +12,9 @@ from longfat.builds.image import RECIPE_FOLDER, read_recipe
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import TARGETS
-from longfat.cache import cache_folder
-from longfat.catalog.kernels import KERNELS
-from longfat.tools import git
+from longfat.study.catalog.kernels import KERNELS
+from longfat.system.cache import cache_folder
+from longfat.system.tools import git
 
 ROOT = Path(__file__).resolve().parents[3]
 SHOWN_DIGITS = 12

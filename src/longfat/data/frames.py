@@ -14,11 +14,11 @@ import polars as pl
 
 from longfat.dataset import describe
 from longfat.dataset.columns import FACTOR_PREFIX, TABLES, runs_schema
-from longfat.errors import RigError, StudyError
-from longfat.manifest.study import Study, SweptExperiment
 from longfat.relations.judge import Verdict
-from longfat.schema.names import unknown
-from longfat.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
+from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
+from longfat.study.schema.names import unknown
+from longfat.study.study import Study, SweptExperiment
+from longfat.system.errors import RigError, StudyError
 
 # Importing polars lets the kernel restart system calls after SIGINT, so that Ctrl-C would wait for their end.
 signal.siginterrupt(signal.SIGINT, True)

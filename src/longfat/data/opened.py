@@ -12,15 +12,15 @@ from pathlib import Path
 import polars as pl
 
 from longfat.data import frames
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import Dataset, load_dataset
-from longfat.errors import StudyError
 from longfat.figures.base import Sources
 from longfat.figures.drawing import FOLDER, Drawing, draw, save, write_figure_checksums
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import Verdict, read_verdicts
-from longfat.studies import StudyFolder
+from longfat.system.errors import StudyError
 
 RESULTS_VARIABLE = "LONGFAT_RESULTS"
 STUDY_VARIABLE = "LONGFAT_STUDY"

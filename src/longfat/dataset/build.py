@@ -2,7 +2,7 @@
 """Build of a study's dataset: from lock and raw records to Parquet tables, their description and ``exclusions.csv``.
 
 Equal input gives equal bytes: rows are in lock order, then by time, without any wall-clock fact. Must not
-change a raw record (a damaged one is set aside by ``longfat.record``) and computes no metric.
+change a raw record (a damaged one is set aside by ``longfat.execute.record``) and computes no metric.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from types import MappingProxyType
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from longfat.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.dataset import columns
 from longfat.dataset.descriptor import DESCRIPTOR, descriptor
 from longfat.dataset.parse import ParsedRun, join, parse_run
-from longfat.errors import RecordError, RigError
-from longfat.gates import Evidence
+from longfat.execute.record.bundle import SUMS
+from longfat.execute.record.measured import measured_digest
+from longfat.execute.record.verify import Record, find_records
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
-from longfat.record.bundle import SUMS
-from longfat.record.measured import measured_digest
-from longfat.record.verify import Record, find_records
-from longfat.runspec import Scalar
-from longfat.store import draft
-from longfat.traffic import misses
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Scalar
+from longfat.study.traffic import misses
+from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
+from longfat.system.errors import RecordError, RigError
+from longfat.system.store import draft
 
 DATASET = "dataset"
 GROUP_ROWS = 16384  # a reader of one run skips all groups that hold other runs only

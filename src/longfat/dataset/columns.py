@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from longfat.runspec import Scalar
-from longfat.traffic import TABLES as OF_TRAFFIC
-from longfat.traffic.kind import Table
+from longfat.spec.runspec import Scalar
+from longfat.study.traffic import TABLES as OF_TRAFFIC
+from longfat.study.traffic.kind import Table
 
 FACTOR_PREFIX = "factor_"
 STATUSES = ("ok", "invalid", "failed", "missing")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from longfat.dataset.columns import FACTOR_PREFIX
-from longfat.traffic import TABLES as OF_TRAFFIC
+from longfat.study.traffic import TABLES as OF_TRAFFIC
 
 TABLES: Mapping[str, str] = {
     "runs": "One row for each entry of the lock, whatever its outcome, with its factors.",

@@ -18,11 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from longfat.checksums import verify_checksums
 from longfat.dataset import columns
 from longfat.dataset.build import DATASET
-from longfat.errors import RigError
-from longfat.runspec import Scalar
+from longfat.spec.runspec import Scalar
+from longfat.system.checksums import verify_checksums
+from longfat.system.errors import RigError
 
 SOCKET_COLUMNS = (
     *("t_us", "flow", "stream", "state", "ca_state", "cwnd_segments", "ssthresh_segments", "inflight_segments"),

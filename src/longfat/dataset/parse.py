@@ -19,11 +19,11 @@ import pyarrow.csv
 
 from longfat.dataset import columns
 from longfat.dataset.describe import SENTINELS
-from longfat.errors import RecordError
-from longfat.network import capacity_bits, course, ports, route
-from longfat.runspec import Flow, RunSpec
-from longfat.traffic import TABLES as TRAFFIC_TABLES
-from longfat.traffic.kind import Table
+from longfat.spec.network import capacity_bits, course, ports, route
+from longfat.spec.runspec import Flow, RunSpec
+from longfat.study.traffic import TABLES as TRAFFIC_TABLES
+from longfat.study.traffic.kind import Table
+from longfat.system.errors import RecordError
 
 # Counters of a node that metrics read: segments in and out, and those that came out of order.
 COUNTED = ("Tcp.InSegs", "Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPOFOQueue")

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from longfat.errors import Problem, RigError, StudyError
-from longfat.files import write_whole
-from longfat.kernel_check import Digests, Verdict
-from longfat.plain import canonical_json
+from longfat.evidence.kernel_check import Digests, Verdict
+from longfat.spec.plain import canonical_json
+from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.files import write_whole
 
 FOLDER = Path("kernels") / "epochs"
 """The folder of the baselines, below the repository's root."""

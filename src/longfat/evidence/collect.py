@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends.registry import traits_of
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import Dataset, Run, load_dataset
-from longfat.errors import RecordError, StudyError
 from longfat.evidence.baselines import Combination
 from longfat.evidence.planned import Planned
 from longfat.evidence.required_values import required_selections
 from longfat.evidence.rows import SPEC_DIGITS, Row, Value, ValueKey
 from longfat.evidence.store import Place, Rows, by_place
+from longfat.execute.record.bundle import run_folder_name
+from longfat.execute.record.verify import read_facts
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.quantities import Selection, metric_of_run
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
-from longfat.record.bundle import run_folder_name
-from longfat.record.verify import read_facts
-from longfat.studies import StudyFolder
+from longfat.system.errors import RecordError, StudyError
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from longfat.backends.registry import DEFAULT_BACKEND
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import Baseline
 from longfat.evidence.planned import planned_or_none
 from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
 from longfat.evidence.stored_dataset import EvidenceDataset, Ground, Values, fault_of, ground_of
-from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.relations.claims import Claim
 from longfat.relations.counting import Counts, tally
 from longfat.relations.evaluate import Grounds, evaluated
 from longfat.relations.judge import Verdict, decide
 from longfat.relations.syntax import parse_expression
-from longfat.studies import StudyFolder
+from longfat.study.study import Study
 
 PROFILES = ("paper", "steady", "quick", "smoke")
 """A claim is judged on the first of these that has a value for all of it, else on the first with evidence."""

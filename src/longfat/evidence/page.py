@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longfat.evidence.judged import Evidenced, Judged
-from longfat.files import write_whole
 from longfat.relations.counting import apart
 from longfat.relations.evaluate import Evidence
+from longfat.system.files import write_whole
 
 PAGE = "VERDICTS.md"
 RESOLUTION = 1e-9  # in any unit: smaller differences come from the storage of numbers

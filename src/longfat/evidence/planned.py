@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from longfat.backends.registry import DEFAULT_BACKEND
-from longfat.errors import StudyError
 from longfat.evidence.rows import SPEC_DIGITS, Row
-from longfat.manifest.study import Study
 from longfat.plan import PlannedRun, Scenario, scenarios_of
+from longfat.study.study import Study
+from longfat.system.errors import StudyError
 
 
 @dataclass(frozen=True)

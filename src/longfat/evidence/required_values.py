@@ -10,16 +10,16 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.dataset.load import load_dataset
 from longfat.figures.document import FiguresDocument
-from longfat.manifest.study import Study
 from longfat.metrics import METRICS
 from longfat.metrics.quantities import Selection, impossible
 from longfat.relations.bind import ValuesOf
 from longfat.relations.claims import Claim
 from longfat.relations.needs import asked_of
-from longfat.studies import StudyFolder
+from longfat.study.study import Study
 
 
 def required_selections(study: Study, claims: Iterable[Claim], figures: FiguresDocument) -> tuple[Selection, ...]:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from longfat.metrics.quantities import Selection, significant
-from longfat.plain import canonical_json
-from longfat.runspec import Scalar
+from longfat.spec.plain import canonical_json
+from longfat.spec.runspec import Scalar
 
 SPEC_DIGITS = 16  # enough of a spec's digest to distinguish specs of one scenario and repetition
 Value = float | str  # a number, or the reason why it is absent

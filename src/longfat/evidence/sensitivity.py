@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import Baseline
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
-from longfat.manifest.formulas import Amount, amount_of
-from longfat.manifest.unknowns import Unknown
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
-from longfat.runspec import Scalar
-from longfat.studies import StudyFolder
+from longfat.spec.runspec import Scalar
+from longfat.study.formulas import Amount, amount_of
+from longfat.study.unknowns import Unknown
 
 FIRST = 5  # values over the whole range
 WIDE = 4  # ratio of the ends from which a range is divided by ratios

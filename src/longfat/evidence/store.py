@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.errors import Problem, RigError, StudyError
 from longfat.evidence.rows import Conflict, Row, merge, read_line
-from longfat.files import write_whole
-from longfat.plain import canonical_json
+from longfat.spec.plain import canonical_json
+from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.files import write_whole
 
 EVIDENCE = "evidence"
 FORMAT = 1

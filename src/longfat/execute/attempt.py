@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from longfat.backends.protocol import Backend
-from longfat.errors import RecordError, RigError, SettledError
+from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus
+from longfat.execute.record.verify import read_record
 from longfat.execute.results import no_room
-from longfat.gates import Evidence
-from longfat.gates.behaviour import cpu_sufficed
-from longfat.record.bundle import Bundle, RunFacts, RunStatus
-from longfat.record.verify import read_record
-from longfat.runspec import RunSpec
+from longfat.spec.gates import Evidence
+from longfat.spec.gates.behaviour import cpu_sufficed
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RecordError, RigError, SettledError
 
 STARVED_REPEATS = 3  # repetitions of a run in real time for which the machine had no CPU
 STOPPED = "the study was stopped"

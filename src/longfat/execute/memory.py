@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from longfat.errors import RigError
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RigError
 
 OVERHEAD_BYTES = 32 << 20  # memory of a run in addition to its guest's: buffers here and the kernel's tables
 

@@ -16,7 +16,7 @@ from typing import Protocol, Self
 
 from longfat.backends.protocol import Backend
 from longfat.execute.attempt import Attempt, Outcome, attempt_run
-from longfat.processes import children, end_children
+from longfat.system.processes import children, end_children
 
 LOOK_S = 0.1  # interval at which a stop looks for children that a thread has started meanwhile
 

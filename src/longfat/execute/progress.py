@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from longfat.events import Event, Kind, Level
+from longfat.system.events import Event, Kind, Level
 
 _COLOURS = {Level.INFO: "default", Level.WARNING: "yellow", Level.ERROR: "red"}
 

@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.errors import RigError
-from longfat.locks import held
+from longfat.system.errors import RigError
+from longfat.system.locks import held
 
 # With fewer free bytes, a crash is attributed to the full disk, not to the run.
 FULL_DISK_BYTES = 16 << 20

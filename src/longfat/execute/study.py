@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
 from longfat.backends.protocol import Backend, Capabilities
-from longfat.errors import RigError
-from longfat.events import Event, EventSink, Kind, Level, discard
 from longfat.execute.attempt import STARVED_REPEATS, Attempt, Outcome
 from longfat.execute.calm import wait_for_calm
 from longfat.execute.memory import jobs_in_memory
 from longfat.execute.pool import Pool, Threads
+from longfat.execute.record.bundle import run_folder_name
+from longfat.execute.record.verify import SUPERSEDED, find_records, remove_leftovers, set_aside
 from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
 from longfat.plan.model import PlannedRun
-from longfat.record.bundle import run_folder_name
-from longfat.record.verify import SUPERSEDED, find_records, remove_leftovers, set_aside
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RigError
+from longfat.system.events import Event, EventSink, Kind, Level, discard
 
 CANNOT_EXECUTE = "cannot execute the plan"  # in the message of a refusal before the first run
 ATTEMPTS = 2  # a first crash may be the machine's fault; the second one is a finding

@@ -27,16 +27,16 @@ from longfat.figures.base import (
     value_findings,
 )
 from longfat.figures.parts import FigureData, Labels, ascending, counted, label_axes, legend, series_order, tick
-from longfat.manifest.study import Study, SweptExperiment
-from longfat.manifest.sweep import base_value
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure, repetitions, significant
 from longfat.metrics.statistics import Estimate, percent_gain
 from longfat.relations.nodes import Expression
 from longfat.relations.syntax import parse_term
-from longfat.schema import fields as f
-from longfat.schema.names import Finding
+from longfat.study.schema import fields as f
+from longfat.study.schema.names import Finding
+from longfat.study.study import Study, SweptExperiment
+from longfat.study.sweep import base_value
 
 FLOW = "flow"  # instead of a factor: one series for each flow of the runs
 SUM = "sum"  # the row of stacked flows that represents all of them

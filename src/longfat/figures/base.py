@@ -17,8 +17,6 @@ from matplotlib.figure import Figure as Canvas
 from pydantic import AfterValidator, Field
 
 from longfat.figures.parts import UNITS, FigureData, Mark, draw_marks, table, table_height
-from longfat.manifest.study import Study, SweptExperiment
-from longfat.manifest.sweep import base_value
 from longfat.metrics.quantities import Selection, valued
 from longfat.plan.model import Plan
 from longfat.relations.bind import RelationError, Scope, check_term, selection_of
@@ -26,10 +24,12 @@ from longfat.relations.evaluate import Grounds
 from longfat.relations.nodes import Expression, Term
 from longfat.relations.syntax import parse_items, parse_term
 from longfat.relations.tree import selections
-from longfat.runspec import Scalar
-from longfat.schema import fields as f
-from longfat.schema.closed import Closed
-from longfat.schema.names import Finding, Path, unknown
+from longfat.spec.runspec import Scalar
+from longfat.study.schema import fields as f
+from longfat.study.schema.closed import Closed
+from longfat.study.schema.names import Finding, Path, unknown
+from longfat.study.study import Study, SweptExperiment
+from longfat.study.sweep import base_value
 
 _AXIS = re.compile(r"(\w+)(?: in (\S+))?")
 

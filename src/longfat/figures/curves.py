@@ -12,14 +12,14 @@ from pydantic import Field, model_validator
 from longfat.figures import style
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData, Labels, label_axes, legend
-from longfat.manifest.study import Study
 from longfat.relations.bind import RelationError, Value
 from longfat.relations.nodes import Formula
 from longfat.relations.syntax import parse_formula
 from longfat.relations.tree import check_formula, computed
-from longfat.schema import fields as f
-from longfat.schema.closed import Closed
-from longfat.schema.names import Finding
+from longfat.study.schema import fields as f
+from longfat.study.schema.closed import Closed
+from longfat.study.schema.names import Finding
+from longfat.study.study import Study
 
 POINTS = 400  # enough to show a step at a single value as an edge
 

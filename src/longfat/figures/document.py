@@ -12,16 +12,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError
 
-from longfat.errors import StudyError
 from longfat.figures import KINDS, Figure
 from longfat.figures.base import OWN
-from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
-from longfat.schema import fields as f
-from longfat.schema.closed import Closed
-from longfat.schema.document import document_of
-from longfat.schema.names import Finding, unknown
-from longfat.schema.source import Source
+from longfat.study.schema import fields as f
+from longfat.study.schema.closed import Closed
+from longfat.study.schema.document import document_of
+from longfat.study.schema.names import Finding, unknown
+from longfat.study.schema.source import Source
+from longfat.study.study import Study
+from longfat.system.errors import StudyError
 
 BEYOND = ("sensitivity-", "extra-")  # beginnings of ids of figures that the paper does not have
 

@@ -18,16 +18,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from longfat.checksums import checksums_of, verify_checksums, write_checksums
-from longfat.errors import RigError
 from longfat.figures import Figure as Spec
 from longfat.figures import style
 from longfat.figures.base import Sources
 from longfat.figures.parts import WIDTH, FigureData, empty, title
-from longfat.files import write_whole
-from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.plan.model import Plan
+from longfat.study.study import Study
+from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
+from longfat.system.errors import RigError
+from longfat.system.files import write_whole
 
 FOLDER = "figures"
 _VARYING = {"svg": ("Date",), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}

@@ -15,9 +15,9 @@ from matplotlib.transforms import Bbox
 from pydantic import Field
 
 from longfat.figures import style
-from longfat.schema import fields as f
-from longfat.schema.closed import Closed
-from longfat.units import Duration, Rate, Size
+from longfat.spec.units import Duration, Rate, Size
+from longfat.study.schema import fields as f
+from longfat.study.schema.closed import Closed
 
 WIDTH = 7.2  # inches
 RUN_IDS = "run_ids"  # the last column of a CSV file: the runs behind a line

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
 
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData
-from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.relations.bind import RelationError, Scope
 from longfat.relations.evaluate import evaluated
@@ -23,9 +22,10 @@ from longfat.relations.tables import Cell as PaperCell
 from longfat.relations.tables import Row, TableError, read_cells, read_rows
 from longfat.relations.tree import check as check_expression
 from longfat.relations.tree import selections
-from longfat.schema import fields as f
-from longfat.schema.closed import Closed
-from longfat.schema.names import Finding
+from longfat.study.schema import fields as f
+from longfat.study.schema.closed import Closed
+from longfat.study.schema.names import Finding
+from longfat.study.study import Study
 
 NO_VALUE = "-"
 SMALL = 1e-4  # smaller numbers are printed as powers of ten

@@ -26,12 +26,12 @@ from longfat.figures.base import (
     runs_findings,
 )
 from longfat.figures.parts import RUN_ID_DIGITS, FigureData, Labels, label_axes, legend, series_order, tick
-from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics.data import Array, NoValue, RunData, Span
 from longfat.metrics.quantities import Selection
 from longfat.metrics.together import rates_mbps
-from longfat.schema import fields as f
-from longfat.schema.names import Finding
+from longfat.study.schema import fields as f
+from longfat.study.schema.names import Finding
+from longfat.study.study import Study, SweptExperiment
 
 CURVE_BINS = 1200  # twice the number of points across a figure, so that the envelope looks like the curve
 _COLUMNS = {

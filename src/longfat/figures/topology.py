@@ -20,13 +20,13 @@ from pydantic import Field
 from longfat.figures import style
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import WIDTH, FigureData, ascending
-from longfat.manifest.study import Study
-from longfat.network import Port, ports
 from longfat.plan.model import Plan, PlannedRun
-from longfat.runspec import RunSpec, SentOverTcp
-from longfat.schema import fields as f
-from longfat.schema.names import Finding, unknown
-from longfat.traffic import section_of
+from longfat.spec.network import Port, ports
+from longfat.spec.runspec import RunSpec, SentOverTcp
+from longfat.study.schema import fields as f
+from longfat.study.schema.names import Finding, unknown
+from longfat.study.study import Study
+from longfat.study.traffic import section_of
 
 COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue", "queue_limit", "mtu_bytes", "drops")
 _BOX = (1.6, 0.82)  # width and height of a host in inches, like all lengths below

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from longfat.guest.files import write_points
 from longfat.guest.processes import end_with_run, finish
-from longfat.network import Port, capture_port
-from longfat.runspec import Program, Sent
+from longfat.spec.network import Port, capture_port
+from longfat.spec.runspec import Program, Sent
 
 if TYPE_CHECKING:  # tests have no Mininet
     from longfat.guest.kinds.kind import Traffic

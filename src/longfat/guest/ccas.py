@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
 
 
 def offered_ccas() -> list[str]:

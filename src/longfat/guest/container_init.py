@@ -35,7 +35,7 @@ def main(image: str | None) -> None:
 
         maker = Containers(image, LATE_US)
     from longfat.guest.run import run
-    from longfat.runspec import RunSpec
+    from longfat.spec.runspec import RunSpec
 
     spec = RunSpec.from_json((TASK / "spec.json").read_text())
     scratch = Path("/tmp/run")

@@ -18,8 +18,8 @@ from mininet.node import Host
 
 from longfat.guest.nodes import Namespace
 from longfat.guest.sysctls import LaboratoryError
-from longfat.parent import end_with_parent
-from longfat.runspec import Node
+from longfat.spec.runspec import Node
+from longfat.system.parent import end_with_parent
 
 SOCKET = "unix:///run/docker.sock"
 USERLAND = Path("/task/userland.tar")

@@ -9,8 +9,8 @@ from functools import partial
 from longfat.guest import qdisc
 from longfat.guest.network import Network
 from longfat.guest.timeline import Timeline
-from longfat.network import Port
-from longfat.runspec import Link
+from longfat.spec.network import Port
+from longfat.spec.runspec import Link
 
 DROP_WINDOW_US = 200_000  # a drop must happen in this time
 

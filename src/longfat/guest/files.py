@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longfat.runspec import Sent
+    from longfat.spec.runspec import Sent
 
 READ_BYTES = 1 << 14
 COPY_BYTES = 1 << 16

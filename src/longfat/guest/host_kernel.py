@@ -19,7 +19,7 @@ from pathlib import Path
 from longfat.guest.ccas import offered_ccas, refused_ccas
 from longfat.guest.counters import pressure_us
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, sysctl_path
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
 
 INSTEAD = "; backend virtual has it"
 RED = "limit 200000 min 20000 max 60000 avpkt 1500 burst 20 bandwidth 8mbit probability 0.02"

@@ -68,7 +68,7 @@ def execute() -> None:
     from longfat.guest.network import Namespaces
     from longfat.guest.run import run
     from longfat.guest.sysctls import write_sysctl
-    from longfat.runspec import RunSpec
+    from longfat.spec.runspec import RunSpec
 
     spec = RunSpec.from_json((TASK / "spec.json").read_text())
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -21,8 +21,8 @@ from longfat.guest.interfaces import offloads_on, read_mtu, set_offloads, wait_u
 from longfat.guest.nodes import NamespaceHost, Veth
 from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError, read_sysctl, write_sysctl
 from longfat.guest.wire import Wire, read_wires
-from longfat.network import PREFIX_BITS, Port, Topology, impairment_seed, lay_out, processing_seed
-from longfat.runspec import Node, RunSpec
+from longfat.spec.network import PREFIX_BITS, Port, Topology, impairment_seed, lay_out, processing_seed
+from longfat.spec.runspec import Node, RunSpec
 
 LOOPBACK = 1  # index of lo in every namespace (net/loopback.c)
 LONGEST_QUEUE = 32767  # limit of txqueuelen in rtnetlink; the limit of the qdisc is what matters

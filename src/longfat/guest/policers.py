@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from longfat.guest.netlink import NLM_F_CREATE, NLM_F_EXCL, Request, attribute, attributes
 from longfat.guest.queues import TCA_KIND, TCA_OPTIONS, TCA_STATS_QUEUE, TCMSG
-from longfat.runspec import Policer
+from longfat.spec.runspec import Policer
 
 RTM_NEWTFILTER, RTM_GETTFILTER = 44, 46
 EGRESS = 0xFFFFFFF3  # hook of clsact (linux/pkt_sched.h)

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from longfat.guest.sysctls import LaboratoryError
-from longfat.network import longest_rtt_us
-from longfat.runspec import RunSpec
+from longfat.spec.network import longest_rtt_us
+from longfat.spec.runspec import RunSpec
 
 DRAIN_S = 60.0  # a program that still runs this long after its end has failed
 DRAIN_ROUNDS = 10  # the same in longest round-trip times, if that is more

@@ -16,8 +16,8 @@ from typing import Any
 
 from longfat.guest.options import NETEM_CHAIN
 from longfat.guest.wire import UsedWire
-from longfat.network import frame_bytes
-from longfat.runspec import Card, DeliberateDrop, Egress, Link
+from longfat.spec.network import frame_bytes
+from longfat.spec.runspec import Card, DeliberateDrop, Egress, Link
 
 BURST_SLACK_BYTES = 64  # tc rounds the bucket to ticks of 64 ns: it must still hold a frame
 DELAY_LIMIT_PACKETS = 1_000_000  # more than any path here holds: a delay element never drops

@@ -29,7 +29,7 @@ from longfat.guest.processes import drain_s
 from longfat.guest.schedules import Schedules
 from longfat.guest.sysctls import LaboratoryError, restart_entropy
 from longfat.guest.timeline import Timeline
-from longfat.runspec import RunSpec
+from longfat.spec.runspec import RunSpec
 
 LEAD_NS = 100_000_000  # time of servers and captures before the start of the measurement, at least
 ROUND_NS = 100_000_000  # the start is a multiple of it, so that the preparation of a run moves no packet

@@ -23,7 +23,7 @@ from longfat.guest.network import Network
 from longfat.guest.sysctls import LaboratoryError
 from longfat.guest.timeline import Timeline
 from longfat.guest.wire import Wire, read_wires
-from longfat.network import Port, Step, each_step
+from longfat.spec.network import Port, Step, each_step
 
 PR_SET_TIMERSLACK = 29  # linux/prctl.h
 EARLY_US = 1  # the time line may be late by its unit

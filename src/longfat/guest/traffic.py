@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from longfat.guest import app_rate, program
-from longfat.runspec import Flow, RunSpec
+from longfat.spec.runspec import Flow, RunSpec
 
 FIRST_PORT = 5001  # iperf2's default port; flow k listens on FIRST_PORT + k
 TIMED_OUT = 124  # status of timeout(1) after it has ended its command

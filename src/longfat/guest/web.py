@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.guest import surge
-from longfat.runspec import Web
+from longfat.spec.runspec import Web
 
 FIRST_PORT = 8001  # entry k of the RunSpec's web traffic is served at FIRST_PORT + k
 LOOKS = 10  # number of looks at the congestion control of the server's sockets

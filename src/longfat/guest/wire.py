@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from longfat.guest import netlink
 from longfat.guest.rtnetlink import IFINFOMSG, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, RTM_GETLINK, RTM_NEWLINK
-from longfat.network import Step
-from longfat.runspec import Egress
+from longfat.spec.network import Step
+from longfat.spec.runspec import Egress
 
 VETH_INFO_RATE = 2
 VETH_INFO_DELAY = 3

@@ -16,8 +16,8 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import TypeGuard
 
-from longfat.identity import canonical
 from longfat.metrics.registry import Metric
+from longfat.system.identity import canonical
 
 LENGTH = 8  # hexadecimal digits: enough to distinguish two definitions of one metric
 _OURS = ("longfat.metrics.", "longfat_metrics_of_")

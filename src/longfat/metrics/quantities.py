@@ -23,7 +23,7 @@ from longfat.metrics.moderation import prior_of
 from longfat.metrics.orders import Median
 from longfat.metrics.registry import METRICS
 from longfat.metrics.statistics import Estimate, Prior, stratified
-from longfat.runspec import Scalar
+from longfat.spec.runspec import Scalar
 
 Value = TypeVar("Value")
 LEAST_RUNS = 2  # of a scenario: a single run shows no variation

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar, get_args, get_type_hints
 
-from longfat.errors import StudyError
 from longfat.metrics.data import OutOfBounds, Point, Points, RunData, Source
 from longfat.metrics.statistics import UNBOUNDED
+from longfat.system.errors import StudyError
 
 Dimension = Literal["time", "size", "rate", "number"]
 JudgedBy = Literal["mean", "median"]

@@ -14,15 +14,15 @@ from types import MappingProxyType
 
 from longfat.backends.protocol import BEYOND_KERNELS, needed
 from longfat.backends.registry import DEFAULT_BACKEND, lacking, traits_of
-from longfat.catalog.stacks import STACKS
-from longfat.errors import Problem, StudyError
-from longfat.manifest.profiles import PROFILES, thinned
-from longfat.manifest.study import BACKEND, Point, Study, SweptExperiment
 from longfat.plan.draw import digest
 from longfat.plan.model import Excluded, Plan, PlannedRun
 from longfat.plan.resolve import repeat, resolve
-from longfat.runspec import RunSpec
-from longfat.schema.names import unknown
+from longfat.spec.runspec import RunSpec
+from longfat.study.catalog.stacks import STACKS
+from longfat.study.profiles import PROFILES, thinned
+from longfat.study.schema.names import unknown
+from longfat.study.study import BACKEND, Point, Study, SweptExperiment
+from longfat.system.errors import Problem, StudyError
 
 _SLUG_LENGTH = 160  # leaves room for ".r<NN>.<id8>" and a suffix in a file name of 255 bytes
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from longfat.runspec import Card, Egress, Interface, Link, Role
+from longfat.spec.runspec import Card, Egress, Interface, Link, Role
 
 PREFIX = "card"
 

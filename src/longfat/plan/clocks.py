@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from longfat.backends.protocol import Feature, Traits
-from longfat.network import Port, ports, route
 from longfat.plan.draw import uniform
-from longfat.runspec import Interface, RunSpec
+from longfat.spec.network import Port, ports, route
+from longfat.spec.runspec import Interface, RunSpec
 
 _PPB = 1000  # parts per billion in a part per million
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from longfat.runspec import Change, Interface, Link, Trace
+from longfat.spec.runspec import Change, Interface, Link, Trace
 
 End = tuple[int, Literal["a", "b"]]
 """The number of a link, and one of its ends."""

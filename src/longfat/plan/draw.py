@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
-from longfat.plain import canonical_json
+from longfat.spec.plain import canonical_json
 
 
 def digest(*parts: str | int) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
-from longfat.errors import StudyError
-from longfat.network import route, smallest_mtu_bytes
 from longfat.plan.model import Plan
-from longfat.runspec import RunSpec
-from longfat.traffic import section_of
-from longfat.traffic.kind import Path
+from longfat.spec.network import route, smallest_mtu_bytes
+from longfat.spec.runspec import RunSpec
+from longfat.study.traffic import section_of
+from longfat.study.traffic.kind import Path
+from longfat.system.errors import StudyError
 
 # Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
 FIXED_SECONDS = 0.35  # boot, topology and teardown

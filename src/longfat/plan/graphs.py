@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from longfat.manifest.changing import changed
-from longfat.manifest.graphs import Graph, GraphLink
-from longfat.manifest.study import HostSettings
-from longfat.network import MIDDLE
 from longfat.plan.courses import Course, End
-from longfat.runspec import Egress, Interface, Link, Queue, Role
+from longfat.spec.network import MIDDLE
+from longfat.spec.runspec import Egress, Interface, Link, Queue, Role
+from longfat.study.changing import changed
+from longfat.study.graphs import Graph, GraphLink
+from longfat.study.study import HostSettings
 
 
 def graph_roles(graph: Graph, *, real_time: bool) -> dict[str, Role]:

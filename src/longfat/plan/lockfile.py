@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from longfat.checksums import write_checksums
-from longfat.errors import RecordError, StudyError
-from longfat.files import write_whole
-from longfat.plain import canonical_json
 from longfat.plan.model import Plan
+from longfat.spec.plain import canonical_json
+from longfat.system.checksums import write_checksums
+from longfat.system.errors import RecordError, StudyError
+from longfat.system.files import write_whole
 
 LOCK = "lock.json"
 

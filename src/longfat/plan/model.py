@@ -7,9 +7,9 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from longfat.identity import KernelSource
-from longfat.plain import canonical_json
-from longfat.runspec import RunSpec, Scalar
+from longfat.spec.plain import canonical_json
+from longfat.spec.runspec import RunSpec, Scalar
+from longfat.system.identity import KernelSource
 
 LOCK_FORMAT = 1
 

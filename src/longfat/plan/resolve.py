@@ -13,18 +13,18 @@ from typing import Any
 
 from longfat.backends.protocol import Feature, Traits
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
-from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
-from longfat.manifest.models import Experiment, Probes
-from longfat.manifest.study import HostSettings, Study, host_settings
 from longfat.plan.cards import with_cards
 from longfat.plan.clocks import draws, packet_times_ns, with_draws, with_processing
 from longfat.plan.draw import seed_of, uniform
 from longfat.plan.topologies import links_of, nodes_of, with_own_queues
-from longfat.runspec import Node, Role, RunSpec
-from longfat.runspec import Probes as RunProbes
-from longfat.traffic import SECTIONS
-from longfat.traffic.kind import Around
-from longfat.units import Duration, Size
+from longfat.spec.runspec import Node, Role, RunSpec
+from longfat.spec.runspec import Probes as RunProbes
+from longfat.spec.units import Duration, Size
+from longfat.study.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Stack
+from longfat.study.models import Experiment, Probes
+from longfat.study.study import HostSettings, Study, host_settings
+from longfat.study.traffic import SECTIONS
+from longfat.study.traffic.kind import Around
 
 LARGEST_BUFFER_BYTES = 212_992  # the kernel's default limit (SK_RMEM_MAX in net/sock.h)
 _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}

@@ -12,13 +12,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from longfat.catalog.stacks import kernel_of_stack
-from longfat.manifest.models import Experiment
-from longfat.manifest.study import Study, host_settings
-from longfat.runspec import RunSpec
-from longfat.traffic import SECTIONS
-from longfat.traffic.algorithm import Algorithm
-from longfat.units import Quantity, Size
+from longfat.spec.runspec import RunSpec
+from longfat.spec.units import Quantity, Size
+from longfat.study.catalog.stacks import kernel_of_stack
+from longfat.study.models import Experiment
+from longfat.study.study import Study, host_settings
+from longfat.study.traffic import SECTIONS
+from longfat.study.traffic.algorithm import Algorithm
 
 _PARTS = ("topology", *SECTIONS, "probes", "drops")
 _MEMORY = Size(RunSpec.memory_bytes)

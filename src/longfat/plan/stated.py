@@ -14,15 +14,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from longfat.catalog.stacks import STACKS
-from longfat.manifest.inherit import Placed
-from longfat.manifest.models import Experiment, Hosts
-from longfat.manifest.study import Study
 from longfat.plan.resolve import repeat, resolve
-from longfat.runspec import RunSpec
-from longfat.schema.names import Finding, Path
-from longfat.traffic import SECTIONS
-from longfat.units import Quantity
+from longfat.spec.runspec import RunSpec
+from longfat.spec.units import Quantity
+from longfat.study.catalog.stacks import STACKS
+from longfat.study.inherit import Placed
+from longfat.study.models import Experiment, Hosts
+from longfat.study.schema.names import Finding, Path
+from longfat.study.study import Study
+from longfat.study.traffic import SECTIONS
 
 _PARTS = ("topology", "hosts", *SECTIONS, "probes", "drops", "memory")
 

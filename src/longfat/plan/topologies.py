@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from longfat.manifest.changing import changed
-from longfat.manifest.graphs import Graph, ParkingLot
-from longfat.manifest.models import Drop
-from longfat.manifest.study import HostSettings
-from longfat.manifest.topologies import Delay, Direct, Dumbbell, end_hosts
 from longfat.plan.courses import Course, End
 from longfat.plan.graphs import graph_links, graph_roles
-from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
+from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
+from longfat.study.changing import changed
+from longfat.study.graphs import Graph, ParkingLot
+from longfat.study.models import Drop
+from longfat.study.study import HostSettings
+from longfat.study.topologies import Delay, Direct, Dumbbell, end_hosts
 
 AnyTopology = Direct | Delay | Dumbbell
 Named = AnyTopology | Graph | ParkingLot

@@ -12,13 +12,13 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from longfat.manifest.expressions import ExpressionError
-from longfat.manifest.study import Study, SweptExperiment
 from longfat.metrics import METRICS, Metric
 from longfat.metrics.quantities import Condition, Selection
 from longfat.relations.formulas import FORMULAS
-from longfat.runspec import Scalar
-from longfat.schema.names import unknown
+from longfat.spec.runspec import Scalar
+from longfat.study.expressions import ExpressionError
+from longfat.study.schema.names import unknown
+from longfat.study.study import Study, SweptExperiment
 
 
 class RelationError(ExpressionError):
@@ -33,7 +33,7 @@ class Value:
     text: str
     column: int
     word: bool = False  # a bare word, which may also be the variable of a loop
-    dimension: str | None = None  # of a quantity: the name of its class in longfat.units
+    dimension: str | None = None  # of a quantity: the name of its class in longfat.spec.units
 
 
 @dataclass(frozen=True)

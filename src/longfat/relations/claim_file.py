@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from fnmatch import filter as filter_names
 from pathlib import Path as FilePath
 
-from longfat.manifest.study import Study
 from longfat.metrics.registry import load_own_metrics
 from longfat.relations.bind import RelationError, Scope, check_term, quantity, selection_of
 from longfat.relations.claim_lint import contradicted, grouped
@@ -15,9 +14,10 @@ from longfat.relations.claims import Claim, ClaimsDocument, Needs, Retest, Table
 from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse, parse_term
 from longfat.relations.tables import RETEST, Cell, Row, TableError, read_claimed
-from longfat.schema.document import document_of
-from longfat.schema.names import Finding, Path, unknown
-from longfat.schema.source import Source
+from longfat.study.schema.document import document_of
+from longfat.study.schema.names import Finding, Path, unknown
+from longfat.study.schema.source import Source
+from longfat.study.study import Study
 
 
 def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:

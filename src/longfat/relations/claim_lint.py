@@ -12,12 +12,12 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from longfat.manifest.idle import varies
-from longfat.manifest.study import Study
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons
 from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
-from longfat.schema.names import Finding
+from longfat.study.idle import varies
+from longfat.study.schema.names import Finding
+from longfat.study.study import Study
 
 
 def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:

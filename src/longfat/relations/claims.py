@@ -13,14 +13,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from longfat.manifest.models import Header
 from longfat.relations.bind import RelationError
 from longfat.relations.nodes import terms_of
 from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse
-from longfat.schema import fields as f
-from longfat.schema.closed import Closed
-from longfat.schema.names import Path
+from longfat.study.models import Header
+from longfat.study.schema import fields as f
+from longfat.study.schema.closed import Closed
+from longfat.study.schema.names import Path
 
 
 def _syntax(given: str) -> str:

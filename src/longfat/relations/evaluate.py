@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from longfat.dataset.load import Dataset
-from longfat.manifest.idle import varies
 from longfat.metrics.data import NoValue
 from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import LEAST_RUNS, Pool, Selection, measure, median, significant
@@ -24,7 +23,8 @@ from longfat.relations.nodes import Binary, Expression
 from longfat.relations.readings import Readings
 from longfat.relations.relation import Comparison, Relation
 from longfat.relations.tree import At, judged, unit, value, words
-from longfat.runspec import Scalar
+from longfat.spec.runspec import Scalar
+from longfat.study.idle import varies
 
 LEAST_OF_ALL = 3  # runs without which no measured comparison is decided
 LAW = 0.001  # two runs of a law differ by no more than this part of its value

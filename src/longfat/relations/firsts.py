@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from longfat.errors import RigError
-from longfat.files import write_whole
 from longfat.relations.claims import Claim
+from longfat.system.errors import RigError
+from longfat.system.files import write_whole
 
 FIRST = "claims-first.json"
 Decisive = Mapping[str, Mapping[str, object]]

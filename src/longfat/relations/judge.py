@@ -14,11 +14,7 @@ from pathlib import Path
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from longfat.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.dataset.load import load_dataset
-from longfat.errors import RigError
-from longfat.files import write_whole
-from longfat.manifest.study import Study
 from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, VerdictWord, category_of
 from longfat.relations.evaluate import Evidence, Grounds, Rule, comparisons
@@ -26,7 +22,11 @@ from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_firs
 from longfat.relations.limits import Outcome, fallen
 from longfat.relations.needs import unmet
 from longfat.relations.paper import PaperNumbers, printed_numbers
-from longfat.schema.names import shown
+from longfat.study.schema.names import shown
+from longfat.study.study import Study
+from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
+from longfat.system.errors import RigError
+from longfat.system.files import write_whole
 
 VERDICTS = "verdicts.json"
 INSTEAD = "instead: "  # prefix of comparisons of a known deviation

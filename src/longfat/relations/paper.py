@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection
 from longfat.metrics.statistics import Estimate, exactly
@@ -20,6 +19,7 @@ from longfat.relations.claims import Claim
 from longfat.relations.limits import Agreement, Limits
 from longfat.relations.readings import Readings
 from longfat.relations.tree import key
+from longfat.study.study import Study
 
 
 class Test(NamedTuple):

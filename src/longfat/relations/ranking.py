@@ -13,7 +13,7 @@ from longfat.metrics.data import NoValue
 from longfat.metrics.orders import Sampled, bootstrapped
 from longfat.metrics.quantities import Repetitions, Selection, by_repetition, significant
 from longfat.relations.limits import TOLERANCE
-from longfat.runspec import Scalar
+from longfat.spec.runspec import Scalar
 
 LEAST_REPETITIONS = 2
 Levels = Mapping[Scalar, float]

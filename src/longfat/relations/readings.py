@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from longfat.manifest.study import Study
 from longfat.metrics.data import NoValue
 from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import Pool, Selection
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import ValuesOf
+from longfat.study.study import Study
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from longfat.manifest.study import Study
 from longfat.metrics.quantities import Selection
 from longfat.relations.bind import Item, Loop, Measured, RelationError, Scope, ValuesOf, along, experiment_of, without
 from longfat.relations.limits import Agreement, Limits
 from longfat.relations.nodes import Expression, terms_of
 from longfat.relations.tree import check, selections
+from longfat.study.study import Study
 
 
 @dataclass(frozen=True)

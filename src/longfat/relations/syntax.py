@@ -2,7 +2,7 @@
 """The parser of relations: from a text to its tree (``longfat.relations.nodes``).
 
 A chain such as ``a > b = 3`` becomes one comparison for each of its signs: the difference of ``a`` and ``b`` with 0,
-and ``b`` with 3. The grammar is that of ``longfat.manifest.expressions``.
+and ``b`` with 3. The grammar is that of ``longfat.study.expressions``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from typing import NamedTuple, TypeGuard, cast
 from lark import Token, Transformer, v_args
 from lark.exceptions import VisitError
 
-from longfat.errors import StudyError
-from longfat.manifest import expressions
 from longfat.metrics import METRICS
 from longfat.relations.bind import Item, Loop, RelationError, Value
 from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Agreement, Comparator, Limits
@@ -36,8 +34,10 @@ from longfat.relations.nodes import (
 )
 from longfat.relations.relation import Comparison, Relation
 from longfat.relations.tree import constant
-from longfat.runspec import Scalar
-from longfat.units import read_quantity
+from longfat.spec.runspec import Scalar
+from longfat.spec.units import read_quantity
+from longfat.study import expressions
+from longfat.system.errors import StudyError
 
 _ONE_LAW = "points are compared with one law of numbers and formulas"
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longfat.dataset.load import Dataset, Row
+from longfat.execute.record.bundle import run_folder_name
 from longfat.figures import style
 from longfat.plan.model import Plan
-from longfat.record.bundle import run_folder_name
 from longfat.report.achieved import settings_text, traffic_text
 from longfat.report.numbers import shown
 from longfat.report.samples import series_of

@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.judged import Evidenced
 from longfat.figures.base import Figure, Sources
 from longfat.figures.document import beyond_the_paper
 from longfat.figures.drawing import FOLDER, data_of, draw, image, why_empty
 from longfat.figures.parts import RUN_IDS
-from longfat.manifest.models import Header
 from longfat.plan.model import Plan
 from longfat.relations.counting import VerdictWord
 from longfat.relations.judge import Verdict
 from longfat.report.inline import inlined
-from longfat.studies import StudyFolder
+from longfat.study.models import Header
 
 BEYOND_HEADING = "Beyond the paper: how far the results depend on what it does not state"
 FILES = ("csv", "svg", "pdf", "png")

@@ -14,13 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from longfat.checksums import verify_checksums
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
-from longfat.errors import LongfatError
 from longfat.evidence.baselines import Baseline
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.figures.drawing import FOLDER as FIGURES
-from longfat.manifest.models import Header
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.claims import claim_nouns
@@ -31,7 +29,9 @@ from longfat.report.forest import Part, by_section, forest
 from longfat.report.page import render, write_page
 from longfat.report.readme import read_readme
 from longfat.report.report import REPORT, coverage
-from longfat.studies import StudyFolder
+from longfat.study.models import Header
+from longfat.system.checksums import verify_checksums
+from longfat.system.errors import LongfatError
 
 FRONT = "index.html"
 

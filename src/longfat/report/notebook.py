@@ -21,11 +21,11 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from traitlets.config import Config
 
 from longfat.data.opened import RESULTS_VARIABLE, STUDY_VARIABLE
-from longfat.errors import RigError, StudyError
+from longfat.data.study_folder import StudyFolder
 from longfat.figures.drawing import write_figure_checksums
-from longfat.files import write_whole
-from longfat.scratch import scratch_in
-from longfat.studies import StudyFolder
+from longfat.system.errors import RigError, StudyError
+from longfat.system.files import write_whole
+from longfat.system.scratch import scratch_in
 
 CELL_SECONDS = 600
 EXECUTED = "notebook.ipynb"

@@ -10,12 +10,12 @@ from typing import Any
 import jinja2
 import markupsafe
 
-from longfat.errors import RigError
-from longfat.files import write_whole
 from longfat.relations.counting import apart
 from longfat.report.findings import GLYPHS
 from longfat.report.forest import HEIGHT, WIDTH
 from longfat.report.numbers import OUTCOMES, allowed, measured
+from longfat.system.errors import RigError
+from longfat.system.files import write_whole
 
 
 def render(template: str, **values: Any) -> str:

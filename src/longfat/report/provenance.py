@@ -16,9 +16,9 @@ from pathlib import Path
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.load import Dataset
 from longfat.evidence.judged import Evidenced
+from longfat.execute.record.made_on import MadeOn
 from longfat.figures.drawing import FOLDER
 from longfat.plan.model import Plan
-from longfat.record.made_on import MadeOn
 from longfat.relations.judge import Origin, Verdict
 from longfat.report.reference import inputs_of
 

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from longfat.checksums import verify_checksums
+from longfat.data.study_folder import REFERENCE, StudyFolder
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.columns import SCHEMAS
 from longfat.dataset.load import load_dataset
-from longfat.errors import RigError, StudyError
 from longfat.evidence.collect import makes_evidence
+from longfat.execute.record.bundle import run_folder_name
 from longfat.figures.drawing import check_figures, drawn
-from longfat.files import write_whole
 from longfat.plan.lockfile import read_lock
-from longfat.record.bundle import run_folder_name
 from longfat.relations.judge import read_verdicts
-from longfat.studies import REFERENCE, StudyFolder
+from longfat.system.checksums import verify_checksums
+from longfat.system.errors import RigError, StudyError
+from longfat.system.files import write_whole
 
 KEYS = ("backend", "kernel", "image", "code", "lock")
 

@@ -13,17 +13,16 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
 
-from longfat.checksums import checksums_of, write_checksums
+from longfat.data.study_folder import CLAIMS, FIGURES, StudyFolder
 from longfat.dataset.columns import STATUSES
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.evidence.sensitivity import Condition
+from longfat.execute.record.made_on import read_made_on
 from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.figures.drawing import check_figures
-from longfat.manifest.models import Header
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
-from longfat.record.made_on import read_made_on
 from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, Counts, VerdictWord, tally
 from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
@@ -38,7 +37,8 @@ from longfat.report.page import render, write_page
 from longfat.report.provenance import digests_of, exclusions_of, provenance
 from longfat.report.readme import Cause, Readme, read_readme
 from longfat.report.settings import Settings, settings_of
-from longfat.studies import CLAIMS, FIGURES, StudyFolder
+from longfat.study.models import Header
+from longfat.system.checksums import checksums_of, write_checksums
 
 REPORT = "report.html"
 MOST_EXCLUSIONS = 200  # exclusions.csv has the whole list

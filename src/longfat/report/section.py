@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from longfat.errors import StudyError
 from longfat.evidence.judged import Evidenced
 from longfat.evidence.page import PAGE, cell
-from longfat.files import write_whole
 from longfat.relations.bind import RelationError
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, apart
 from longfat.report.comparison import MODERN as TODAY
 from longfat.report.findings import NAMES
 from longfat.report.readme import README, read_readme
+from longfat.system.errors import StudyError
+from longfat.system.files import write_whole
 
 BEGIN, END = "<!-- from the evidence, by ./just evidence merge -->", "<!-- end of what is from the evidence -->"
 _WORD = re.compile(r"[\w-]+")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from longfat.network import Port, ports
 from longfat.plan.model import Plan, PlannedRun
-from longfat.runspec import RunSpec, Scalar
-from longfat.traffic import section_of
+from longfat.spec.network import Port, ports
+from longfat.spec.runspec import RunSpec, Scalar
+from longfat.study.traffic import section_of
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from longfat.guest.ccas import parameter_names
 from longfat.guest.files import report_of, write_json
 from longfat.guest.processes import end_with_run, finish
 from longfat.guest.sysctls import LaboratoryError
-from longfat.runspec import Flow, RunSpec
+from longfat.spec.runspec import Flow, RunSpec
 
 if TYPE_CHECKING:  # reports are also written without Mininet
     from longfat.guest.run import RunContext

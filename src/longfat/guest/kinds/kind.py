@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from longfat.runspec import KINDS, RunSpec
+from longfat.spec.runspec import KINDS, RunSpec
 
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.guest import echo
 from longfat.guest.processes import end_with_run, finish
-from longfat.network import longest_rtt_us
-from longfat.runspec import RunSpec
+from longfat.spec.network import longest_rtt_us
+from longfat.spec.runspec import RunSpec
 
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext

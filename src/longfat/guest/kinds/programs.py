@@ -23,7 +23,7 @@ from longfat.guest import program, wiretap
 from longfat.guest.files import copy_file, report_of, write_json
 from longfat.guest.processes import end_with_run
 from longfat.guest.sysctls import LaboratoryError
-from longfat.runspec import Program, RunSpec
+from longfat.spec.runspec import Program, RunSpec
 
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext

@@ -31,7 +31,7 @@ from longfat.guest.files import report_of, write_json
 from longfat.guest.processes import end_with_run, finish
 from longfat.guest.sockets import TCP_LISTEN
 from longfat.guest.sysctls import LaboratoryError
-from longfat.runspec import Requests, RunSpec
+from longfat.spec.runspec import Requests, RunSpec
 
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from longfat.guest import udp
 from longfat.guest.files import report_of, write_json
 from longfat.guest.processes import end_with_run, finish
-from longfat.network import longest_rtt_us, smallest_mtu_bytes
-from longfat.runspec import RunSpec, Udp
+from longfat.spec.network import longest_rtt_us, smallest_mtu_bytes
+from longfat.spec.runspec import RunSpec, Udp
 
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext

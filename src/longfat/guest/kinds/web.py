@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.guest import sockets, web
 from longfat.guest.files import report_of, write_json
 from longfat.guest.processes import end_with_run, finish
-from longfat.runspec import RunSpec, Web
+from longfat.spec.runspec import RunSpec, Web
 
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext

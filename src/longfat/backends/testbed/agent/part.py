@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host's part of a run, in its own processes and PID namespace: started by ``serve``, ended with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from longfat.guest.container_init import LATE_US
+from longfat.guest.echo import Echo
+from longfat.guest.network import Cable, Namespaces, Network, Part
+from longfat.guest.run import run
+from longfat.guest.sysctls import LaboratoryError
+from longfat.spec.runspec import RunSpec
+
+ECHOES = 10
+PATIENCE_NS = 3_000_000_000  # for one echo, longer than any path here
+
+
+def main(folder: Path) -> None:
+    """Execute ``order.json`` in the folder; the results go into ``raw`` next to it.
+
+    When all is ready, write the settings that were read back to standard output, and wait for a line on standard input.
+    Then write the round trips over the cables that begin here, and wait for the time of the start (nanoseconds of the
+    epoch, by this host's clock). After the measurement, wait for a line before leaving.
+    """
+    order = json.loads((folder / "order.json").read_text())
+    os.environ.update(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C", TERM="dumb")
+    os.chdir("/")  # no program may hold the agent's folder
+    for name in ("raw", "scratch"):
+        (folder / name).mkdir()
+    spec = RunSpec.from_dict(order["spec"])
+    try:
+        run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part_of(order), Lines(spec))
+    except OSError as error:  # not even the outcome could be written
+        _say("failed", str(error))
+
+
+def part_of(order: dict[str, Any]) -> Part:
+    """Return the nodes and cables in an order."""
+    return Part(frozenset(order["nodes"]), {int(link): Cable(**cable) for link, cable in order["cables"].items()})
+
+
+class Lines:
+    """The meeting of the hosts by lines on standard input and output, which the agent passes on."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        self._spec = spec
+
+    def start(self, network: Network) -> int:
+        """Report settings and paths, and sleep until the start. Raises LaboratoryError if it has passed.
+
+        When the paths are asked for, the hosts at their other ends are ready too.
+        """
+        _asked("ready", network.achieved({}))
+        wait_ns = int(_asked("paths", dict(_round_trips(self._spec, network)))) - time.time_ns()
+        if wait_ns < 0:
+            raise LaboratoryError(f"this host heard of the start {-wait_ns / 1e9:.3f} s too late")
+        time.sleep(wait_ns / 1e9)
+        return time.monotonic_ns()
+
+    def leave(self) -> None:
+        """Report the end of the measurement, and wait for the other hosts."""
+        _asked("measured", None)
+
+
+def _round_trips(spec: RunSpec, network: Network) -> Iterator[tuple[int, int | None]]:
+    """Yield the round trip over each cable whose end ``a`` is here, by the number of the link."""
+    here = {node.name for node in network.nodes}
+    for number, link in enumerate(spec.links):
+        if link.a.node in here and link.b.node not in here:
+            (port,) = (port for port in network.ports[link.a.node] if port.link == number)
+            with network.inside(link.a.node):
+                yield number, round_trip_us(port.peer_address)
+
+
+def round_trip_us(address: str) -> int | None:
+    """Return the shortest of several round trips to a neighbour in microseconds, or None without a reply."""
+    with closing(Echo(address)) as echo:
+        for _ in range(ECHOES):
+            echo.send()
+            echo.await_last(time.monotonic_ns() + PATIENCE_NS)
+        return min(echo.rtt_ns.values()) // 1000 if echo.rtt_ns else None
+
+
+def _asked(verb: str, what: object) -> str:
+    """Send a message, and return the line that answers it. Raises LaboratoryError without an agent."""
+    _say(verb, what)
+    answer = sys.stdin.readline()
+    if not answer:
+        raise LaboratoryError("the agent has ended")
+    return answer
+
+
+def _say(verb: str, what: object) -> None:
+    sys.stdout.write(json.dumps({verb: what}) + "\n")
+    sys.stdout.flush()

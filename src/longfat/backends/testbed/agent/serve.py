@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agent on a host: obeys the commanding machine, and cleans up when the connection ends or stays silent.
+
+A message is a line with a JSON object of one key, its verb:
+
+| command | answer |
+|---|---|
+| ``look``, ``clock``, ``busy``, ``end`` | the same verb |
+| ``prepare``: the order of agent/part.py, but each cable has its link instead of its card | ``ready`` |
+| ``paths``: measure the round trips over the cables | ``paths`` |
+| ``start``: nanoseconds of the epoch | ``measured`` |
+| ``leave`` | ``done`` |
+| ``collect`` | ``collect``: the size of a tar archive, which follows |
+| ``live`` | none |
+
+The answer ``failed`` means that a command cannot be executed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from longfat.backends.testbed.agent import facts, restore
+from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError
+from longfat.system.locks import held
+from longfat.system.parent import end_with_parent
+
+SILENCE_S = 30.0  # the commanding machine sends a message every five seconds
+STATE = Path("/run/longfat")
+CHILD = (
+    "import sys; sys.path.insert(0, sys.argv[1])\n"
+    "from longfat.backends.testbed.agent.part import main, Path; main(Path(sys.argv[2]))"
+)
+ISOLATED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+CHUNK = 1 << 16
+TAIL_CHARS = 400
+
+
+def main(folder: Path) -> None:
+    """Serve on standard input and output; ``folder`` holds the agent's code, and is removed at the end."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection ends the input, too
+    signal.signal(signal.SIGTERM, _interrupt)
+    agent = Agent(folder)
+    try:
+        agent.serve()
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass  # cleaned up below, as at any end
+    finally:
+        agent.end()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+class Agent:
+    """One connection's work on this host."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._state = STATE / "state.json"
+        self._claim = ExitStack()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._selector = selectors.DefaultSelector()
+        self._heard = time.monotonic()
+
+    def serve(self) -> None:
+        """Serve until the commanding machine is silent or the connection ends."""
+        self._selector.register(0, selectors.EVENT_READ, Lines(self._obey))
+        tell({"here": facts.build()})
+        while time.monotonic() - self._heard < SILENCE_S:
+            for key, _ in self._selector.select(1.0):
+                data = os.read(key.fd, CHUNK)
+                if not data:
+                    self._selector.unregister(key.fd)
+                    if key.fd == 0:
+                        return
+                    self._finished()
+                key.data.feed(data)
+
+    def end(self) -> None:
+        """End the run's programs, and restore the host."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+        with self._claim:
+            if self._child is not None:
+                with suppress(restore.NotRestored):  # the next run's agent tries again and reports it
+                    restore.restore(self._state)
+
+    def _obey(self, line: str) -> None:
+        self._heard = time.monotonic()
+        ((verb, what),) = json.loads(line).items()
+        try:
+            if verb == "prepare":
+                self._prepare(what)
+            elif verb in ("paths", "start", "leave"):
+                self._pass_on(f"{what}\n")
+            elif verb == "collect":
+                self._collect()
+            elif verb == "end":
+                self._finish()
+            elif verb != "live":
+                tell({verb: {"look": facts.look, "clock": time.time_ns, "busy": facts.busy_share}[verb]()})
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            LaboratoryError,
+            restore.NotRestored,
+            subprocess.SubprocessError,
+        ) as error:
+            tell({"failed": f"{type(error).__name__}: {error}"})
+
+    def _prepare(self, order: dict[str, Any]) -> None:
+        """Claim this host for one run, and start its part."""
+        STATE.mkdir(mode=0o700, exist_ok=True)
+        try:
+            self._claim.enter_context(held(STATE / "lock", wait=False))
+        except BlockingIOError as error:
+            raise LaboratoryError("another run uses this host") from error
+        for left in self.folder.parent.glob("*/order.json"):  # left by a killed agent
+            shutil.rmtree(left.parent, ignore_errors=True)
+        restore.restore(self._state)
+        cards = facts.cards()  # only now: a card left by a run may have had another name
+        for cable in order["cables"].values():
+            cable["card"] = cards[cable.pop("link")]["card"]
+        (self.folder / "order.json").write_text(json.dumps(order))
+        limits = {name for node in order["spec"]["nodes"] for name in node["sysctls"]} & GLOBAL_SYSCTLS
+        restore.record(self._state, [cable["card"] for cable in order["cables"].values()], sorted(limits))
+        command = [*ISOLATED, sys.executable, "-I", "-c", CHILD, str(self.folder / "code.zip"), str(self.folder)]
+        self._child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            preexec_fn=end_with_parent,
+            start_new_session=True,
+        )
+        assert self._child.stdout is not None
+        self._selector.register(self._child.stdout.fileno(), selectors.EVENT_READ, Lines(pass_through))
+
+    def _pass_on(self, text: str) -> None:
+        if self._child is None or self._child.stdin is None:
+            raise LaboratoryError("no run has been prepared")
+        self._child.stdin.write(text.encode())
+        self._child.stdin.flush()
+
+    def _finished(self) -> None:
+        """Report the outcome of the part, which has ended."""
+        assert self._child is not None
+        status = self._child.wait()
+        try:
+            outcome = json.loads((self.folder / "raw" / "outcome.json").read_text())
+        except (OSError, ValueError):
+            outcome = {"status": "failed", "reason": f"its part of the run ended with status {status}"}
+        if outcome["status"] == "ok":
+            tell({"done": outcome})
+        else:
+            tell({"failed": "\n".join([outcome["reason"], *_last_words(self.folder)])})
+
+    def _collect(self) -> None:
+        archive = self.folder / "raw.tar.gz"
+        with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+            tar.add(self.folder / "raw", arcname=".")
+        tell({"collect": archive.stat().st_size})
+        with archive.open("rb") as file:
+            while data := file.read(CHUNK):
+                _write(data)
+
+    def _finish(self) -> None:
+        """Restore the host, then answer. The agent stays until the connection ends."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+            restore.restore(self._state)
+            self._child = None
+        tell({"end": None})
+
+
+def _last_words(folder: Path) -> list[str]:
+    """Return the last output of a failed part's programs, whose files are removed."""
+    paths = sorted([*folder.glob("raw/iperf/*.txt"), *folder.glob("scratch/*.tcpdump")])
+    texts = ((path.name, path.read_text(errors="replace").strip()) for path in paths)
+    return [f"{name}: {text[-TAIL_CHARS:]}" for name, text in texts if text]
+
+
+class Lines:
+    """Splitter of the input into lines."""
+
+    def __init__(self, take: Callable[[str], None]) -> None:
+        self._take = take
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes, which may end within a line."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._take(line.decode())
+
+
+def tell(message: dict[str, Any]) -> None:
+    """Send a message to the commanding machine."""
+    pass_through(json.dumps(message))
+
+
+def pass_through(line: str) -> None:
+    """Send a line to the commanding machine unchanged."""
+    _write(line.encode() + b"\n")
+
+
+def _write(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]

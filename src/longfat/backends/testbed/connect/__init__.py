@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commanding machine's side of runs on the hosts of a lab: placement of the runs, connections, merged results.
+
+``longfat.backends.testbed.agent`` acts on a host.
+"""

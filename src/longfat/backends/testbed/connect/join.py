@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merge of the parts of a run, one folder for each host, into one set of raw files of docs/data.md.
+
+Loses nothing: two parts with the same entry are an error.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from longfat.guest.files import write_json
+from longfat.guest.kinds.kind import write_reports
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RigError
+
+FOLDERS = ("iperf", "captures", "outstanding", "throughput")
+TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.csv")
+
+
+def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us: Mapping[str, int]) -> None:
+    """Write the run's raw files into ``folder`` from the files of each host.
+
+    ``shares_us`` has the part of the interfaces' delays that is their cables' own. Raises RigError if a file is missing
+    or unreadable, or if two hosts report the same flow or node.
+    """
+    try:
+        for name in FOLDERS:
+            _gather_files(name, parts, folder / name)
+        for name in TABLES:
+            _merge_tables([part / name for part in parts.values() if (part / name).exists()], folder / name)
+        achieved = join_achieved(spec, [_read(part / "achieved.json") for part in parts.values()])
+        for interface in achieved["interfaces"]:
+            if share_us := shares_us.get(interface["interface"]):
+                interface |= {"delay_us": interface["delay_us"] + share_us, "own_delay_us": share_us}
+        write_json(folder / "achieved.json", achieved)
+        write_json(folder / "counters.json", _union([_read(part / "counters.json") for part in parts.values()]))
+        write_json(folder / "environment.json", _read(next(iter(parts.values())) / "environment.json"))
+        write_reports(spec, folder)
+        ends = [_read(part / "outcome.json")["end_us"] for part in parts.values()]
+        write_json(folder / "outcome.json", {"status": "ok", "reason": None, "end_us": max(ends)})
+    except (OSError, ValueError, KeyError) as error:
+        raise RigError(f"the hosts' files do not make one run: {type(error).__name__}: {error}") from error
+
+
+def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merge the settings that the hosts read back; before the start of a run only nodes and interfaces.
+
+    The wait for a CPU is the longest of all hosts. Raises ValueError on a duplicate node.
+    """
+    order = [flow.name for flow in spec.flows]
+    flows = [flow for part in parts for flow in part.get("flows", [])]
+    pressures = [part["cpu_pressure_us"] for part in parts if part.get("cpu_pressure_us") is not None]
+    return {
+        "nodes": _union([part["nodes"] for part in parts]),
+        "interfaces": [interface for part in parts for interface in part["interfaces"]],
+        "flows": sorted(flows, key=lambda flow: order.index(flow["flow"])),
+        "receive_buffers": _union([part.get("receive_buffers", {}) for part in parts]),
+        "capture": _union([part.get("capture", {}) for part in parts]),
+        "cpu_pressure_us": max(pressures, default=None),
+        "memory_pressure": sum(part.get("memory_pressure", 0) for part in parts),
+    }
+
+
+def _union(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merge all entries of all parts. Raises ValueError on a duplicate."""
+    union: dict[str, Any] = {}
+    for part in parts:
+        if twice := sorted(union.keys() & part.keys()):
+            raise ValueError(f"two hosts report {', '.join(twice)}")
+        union |= part
+    return union
+
+
+def _gather_files(name: str, parts: Mapping[str, Path], target: Path) -> None:
+    target.mkdir()
+    for part in parts.values():
+        for path in sorted((part / name).iterdir()):
+            if (target / path.name).exists():
+                raise ValueError(f"two hosts have {name}/{path.name}")
+            shutil.move(path, target / path.name)
+
+
+def _merge_tables(sources: Sequence[Path], target: Path) -> None:
+    """Merge tables, whose first column is the time in microseconds, in the order of time."""
+    if not sources:
+        return
+    files = [path.open(encoding="utf-8") for path in sources]
+    try:
+        headers = {file.readline() for file in files}
+        (header,) = headers
+        with target.open("w", encoding="utf-8") as output:
+            output.write(header)
+            output.writelines(heapq.merge(*files, key=lambda line: int(line.partition(",")[0])))
+    finally:
+        for file in files:
+            file.close()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return data

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cables with their own delay, which the delay elements of a run must not add again. Pure.
+
+A cable's own round trip is part of the declared delay. It is subtracted from delay elements on the path of exactly the
+same traffic, so that each flow has the declared RTT. Its division between the two directions cannot be measured without
+synchronous clocks: each direction counts as half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from longfat.backends.testbed.connect.placement import Placement
+from longfat.spec.gates.behaviour import RTT_ALLOWANCE_US, RTT_TOLERANCE
+from longfat.spec.network import Port, ports, route
+from longfat.spec.runspec import Link, RunSpec
+from longfat.system.errors import RigError
+
+
+@dataclass(frozen=True)
+class BuiltRun:
+    """The run as its hosts build it.
+
+    ``shares_us`` has, by interface, the part of the declared delay that a cable has already. ``round_trips_us`` has, by
+    link, the round trip over each cable with its own delay, with the delay elements at its ends.
+    """
+
+    spec: RunSpec
+    shares_us: dict[str, int]
+    round_trips_us: dict[int, int]
+
+
+def subtract_cables(spec: RunSpec, placement: Placement, own_us: Mapping[str, int]) -> BuiltRun:
+    """Return the run without its cables' own round trips ``own_us``. Raises RigError if it declares less delay."""
+    every = ports(spec)
+    users = {port.name: _users(spec, port) for port in every}
+    left_us = {port.name: port.egress.delay_us for port in every}
+    own = {number: own_us[cable] for number, cable in placement.cables.items() if own_us.get(cable)}
+    for number, round_trip_us in own.items():
+        here, there = (port for port in every if port.link == number)
+        if users[here.name] != users[there.name]:
+            cable = placement.cables[number]
+            raise RigError(f"traffic passes {cable}, which has its own delay, in one direction only")
+        if not users[here.name]:
+            continue
+        same_users = [
+            here,
+            there,
+            *(port for port in every if port.link != number and users[port.name] == users[here.name]),
+        ]
+        along = route(spec, *min(users[here.name]))
+        with_here = [port for port in same_users if (port in along) == (here in along)]
+        due_us = _take(left_us, with_here, round_trip_us // 2)
+        due_us += _take(
+            left_us, [port for port in same_users if port not in with_here], round_trip_us - round_trip_us // 2
+        )
+        if due_us := _take(left_us, same_users, due_us):
+            raise RigError(
+                f"the path of {placement.cables[number]} has its own round trip of {round_trip_us} us,"
+                f" the run declares {round_trip_us - due_us} us for its traffic"
+            )
+    shares = {port.name: port.egress.delay_us - left_us[port.name] for port in every}
+    added = {number: sum(left_us[port.name] for port in every if port.link == number) for number in own}
+    return BuiltRun(
+        replace(spec, links=tuple(_with_delays(link, k, every, left_us) for k, link in enumerate(spec.links))),
+        {name: share for name, share in shares.items() if share},
+        {number: own[number] + added[number] for number in own},
+    )
+
+
+def _take(left_us: dict[str, int], ports_in_order: list[Port], due_us: int) -> int:
+    """Subtract a delay from interfaces, in their order; return the rest."""
+    for port in ports_in_order:
+        taken_us = min(left_us[port.name], due_us)
+        left_us[port.name] -= taken_us
+        due_us -= taken_us
+    return due_us
+
+
+def _users(spec: RunSpec, port: Port) -> frozenset[tuple[str, str]]:
+    """Return the pairs of hosts, sorted, whose traffic or acknowledgments leave through an interface."""
+    ends = {(min(one.sender, one.receiver), max(one.sender, one.receiver)) for one in spec.sent}
+    return frozenset((a, b) for a, b in ends if port in (*route(spec, a, b), *route(spec, b, a)))
+
+
+def _with_delays(link: Link, number: int, every: tuple[Port, ...], delays_us: Mapping[str, int]) -> Link:
+    names = {port.node: port.name for port in every if port.link == number}
+    a, b = (replace(end, egress=replace(end.egress, delay_us=delays_us[names[end.node]])) for end in (link.a, link.b))
+    return replace(link, a=a, b=b)
+
+
+def missed_round_trips(
+    declared_us: Mapping[int, int], measured_us: Mapping[int, int | None], cables: Mapping[int, str]
+) -> Iterator[str]:
+    """Yield a reason for each cable with a wrong round trip, with the tolerance of the gate of base RTTs."""
+    for number, wanted_us in sorted(declared_us.items()):
+        found_us, most_us = measured_us.get(number), wanted_us * (1 + RTT_TOLERANCE) + RTT_ALLOWANCE_US
+        if found_us is None or not wanted_us <= found_us <= most_us:
+            found = "unanswered" if found_us is None else f"{found_us} us"
+            yield (
+                f"the round trip over {cables[number]} is {found}, declared {wanted_us} us with the delay elements at"
+                f" its ends (at most {most_us:.0f} us)"
+            )

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Location of labs, and the names of the files in a lab's folder. Makes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from longfat.system.errors import StudyError
+
+VARIABLES = "lab.tfvars.json"  # variables of the environment, by the user
+CHOSEN = "chosen.tfvars.json"  # variables with defaults, set by provision.local
+SETTINGS = "settings.yml"  # variables of the Ansible roles for all machines, by the user
+STATE = "terraform.tfstate"
+PLAN = "plan"
+TERRAFORM_DATA = ".terraform"
+INVENTORY = "inventory.json"  # in the form of infra/inventory.schema.json
+ANSIBLE_INVENTORY = "hosts.json"
+KNOWN_HOSTS = "known_hosts"
+KEY = "id_ed25519"
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+
+
+def labs_folder() -> Path:
+    """Return the folder of labs: ``$LONGFAT_LABS``, else longfat/labs in ``$XDG_STATE_HOME`` or ~/.local/state.
+
+    Raises StudyError if there is no home folder either.
+    """
+    if chosen := os.environ.get("LONGFAT_LABS"):
+        return Path(chosen).absolute()
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if state.is_absolute():
+        return state / "longfat/labs"
+    try:
+        return Path.home() / ".local/state/longfat/labs"
+    except RuntimeError:
+        raise StudyError("there is no home folder for labs", hint="set LONGFAT_LABS to a folder") from None
+
+
+def lab_folder(name: str) -> Path:
+    """Return the folder of the lab ``name``, which need not exist. Raises StudyError on an invalid name."""
+    if not NAME.fullmatch(name):
+        raise StudyError(
+            f"invalid name of a lab: {name!r}",
+            hint="allowed: a lower-case letter, then lower-case letters, digits and hyphens, 32 in all",
+        )
+    return labs_folder() / name

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts of a lab, from ``inventory.json`` in the lab's folder (infra/inventory.schema.json)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from longfat.backends.testbed.folder import INVENTORY
+from longfat.spec.runspec import Role
+from longfat.system.errors import Problem, StudyError
+
+SCHEMA = Path(__file__).resolve().parents[4] / "infra" / "inventory.schema.json"
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine: its role, its address for SSH, and the links it has a card for. ``placement`` describes it."""
+
+    name: str
+    role: Role
+    address: str
+    port: int
+    user: str
+    links: tuple[str, ...]
+    placement: str
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The hosts of the lab in ``folder``, sorted by name; ``environment`` made them.
+
+    ``own_us`` has the round trip of each link with its own delay.
+    """
+
+    folder: Path
+    environment: str
+    hosts: tuple[Host, ...]
+    own_us: Mapping[str, int] = field(default_factory=dict)
+
+    def host(self, name: str) -> Host:
+        """Return the host with this name."""
+        (found,) = (host for host in self.hosts if host.name == name)
+        return found
+
+    def cables(self, one: str, other: str) -> list[str]:
+        """Return the names of the links between two hosts, sorted."""
+        return sorted(set(self.host(one).links) & set(self.host(other).links))
+
+
+def read_inventory(folder: Path) -> Inventory:
+    """Return the inventory of the lab in ``folder``. Raises StudyError with every problem."""
+    data = load_inventory(folder / INVENTORY, f"longfat lab up ENVIRONMENT --lab {folder.name} writes it")
+    hosts = sorted((_host(entry) for entry in data["hosts"]), key=lambda host: host.name)
+    own_us = {link: path["round_trip_us"] for link, path in data.get("paths", {}).items()}
+    return Inventory(folder, data["environment"], tuple(hosts), own_us)
+
+
+def load_inventory(file: Path, hint: str | None = None) -> dict[str, Any]:
+    """Return the content of an inventory. Raises StudyError if it is missing or violates the schema.
+
+    Every link needs two ends, on two hosts.
+    """
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise StudyError("there is no lab here: the inventory is missing", where=str(file), hint=hint) from error
+    except (OSError, ValueError) as error:
+        raise StudyError(f"the lab's inventory is unreadable: {error}", where=str(file), hint=hint) from error
+    schema = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    faults = sorted(schema.iter_errors(data), key=lambda fault: fault.json_path)
+    problems = [Problem(str(file), None, fault.json_path, fault.message) for fault in faults] or [
+        Problem(str(file), None, key, message) for key, message in _contradictions(data)
+    ]
+    if problems:
+        raise StudyError("the lab's inventory is invalid", problems=tuple(problems))
+    return dict(data)
+
+
+def _host(entry: dict[str, Any]) -> Host:
+    ssh, placed = entry["ssh"], entry["placement"]
+    return Host(
+        name=entry["name"],
+        role=entry["role"],
+        address=ssh["address"],
+        port=ssh["port"],
+        user=ssh["user"],
+        links=tuple(nic["link"] for nic in entry["nics"]),
+        placement=", ".join(str(placed[key]) for key in ("provider", "location", "machine_type") if placed[key]),
+    )
+
+
+def _contradictions(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield key and message of each problem that the schema cannot express."""
+    names = [host["name"] for host in data["hosts"]]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield "hosts", f"two hosts have the name {name!r}"
+    ends: dict[str, list[str]] = {}
+    for host in data["hosts"]:
+        for nic in host["nics"]:
+            ends.setdefault(nic["link"], []).append(host["name"])
+    for link, hosts in sorted(ends.items()):
+        if len(hosts) != 2 or len(set(hosts)) != 2:
+            yield "nics", f"link {link!r} has {len(hosts)} ends on {', '.join(hosts)}; a link has two, on two hosts"
+    for link in sorted(data.get("paths", {}).keys() - ends.keys()):
+        yield f"paths.{link}", f"unknown link; allowed: {', '.join(sorted(ends))}"

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Labs by name: the environment that makes their machines, and the machines in Terraform's state. Changes nothing."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from longfat.backends.testbed.folder import STATE, lab_folder, labs_folder
+from longfat.system.errors import RigError, StudyError
+
+INFRA = Path(__file__).resolve().parents[5] / "infra"
+ENVIRONMENTS = {
+    name: INFRA / "terraform/environments" / name for name in ("local", "libvirt", "openstack", "latitude", "existing")
+}
+RENTED = frozenset({"openstack", "latitude"})  # cost money, or an allocation
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The existing machines of a lab; ``expires`` is None for machines that may stay."""
+
+    environment: str
+    study: str
+    owner: str
+    expires: datetime | None
+    resources: int
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab, which need not exist. ``environment`` is None if neither the user nor the state names it."""
+
+    name: str
+    folder: Path
+    environment: str | None
+    standing: Standing | None
+
+    def command(self, verb: str) -> str:
+        """Return the command for ``verb`` on this lab."""
+        words = ["longfat", "lab", verb, *([self.environment] if self.environment else [])]
+        return " ".join(words + ([] if self.name == self.environment else ["--lab", self.name]))
+
+
+def open_lab(environment: str | None, name: str | None) -> Lab:
+    """Return the lab ``name``, by default the lab with the environment's name.
+
+    Raises StudyError if neither is given or the lab belongs to another environment, RigError if its state is damaged.
+    """
+    chosen = name or environment
+    if not chosen:
+        raise StudyError("no lab given", hint="give its environment, or --lab and its name; `longfat lab list`")
+    if environment:
+        _require_environment(environment)
+    folder = lab_folder(chosen)
+    standing = read_state(folder)
+    if standing and environment and standing.environment != environment:
+        raise StudyError(
+            f"the lab {chosen} belongs to environment {standing.environment}, not {environment}",
+            where=str(folder),
+            hint="give a second lab another name with --lab",
+        )
+    if standing:
+        _require_environment(standing.environment)
+    return Lab(chosen, folder, environment or (standing.environment if standing else None), standing)
+
+
+def all_labs() -> list[str]:
+    """Return the names of all folders of labs, sorted."""
+    folder = labs_folder()
+    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def read_state(folder: Path) -> Standing | None:
+    """Return the existing machines of the lab in ``folder``, or None. Raises RigError if the state is unreadable."""
+    path = folder / STATE
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+        managed = [entry for entry in state["resources"] if entry["mode"] == "managed" and entry["instances"]]
+        if not managed:
+            return None
+        [lab] = [
+            entry["instances"][0]["attributes"]["input"]["value"]
+            for entry in managed
+            if (entry["type"], entry["name"]) == ("terraform_data", "lab") and "module" not in entry
+        ]
+        tags, count = lab["tags"], sum(len(entry["instances"]) for entry in managed)
+        expires = datetime.fromisoformat(tags["expires"]) if tags.get("expires") else None
+        return Standing(str(lab["environment"]), str(tags["study"]), str(tags["owner"]), expires, count)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RigError(
+            f"Terraform's state is unreadable, so the lab's machines are unknown ({type(error).__name__}: {error})",
+            where=str(path),
+            hint=f"{path.name}.backup is the previous state; the provider's console lists the machines",
+        ) from error
+
+
+def _require_environment(name: str) -> None:
+    if name not in ENVIRONMENTS:
+        near = difflib.get_close_matches(name, ENVIRONMENTS, n=1)
+        raise StudyError(
+            f"unknown environment {name!r}; allowed: {', '.join(ENVIRONMENTS)}",
+            hint=f"did you mean {near[0]}?" if near else None,
+        )
+    if not ENVIRONMENTS[name].is_dir():
+        raise RigError("the Terraform modules are missing", where=str(ENVIRONMENTS[name]), hint="labs need a checkout")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps in the life of a lab: prepare its variables, note its inventory, prepare its machines, remove its files.
+
+Asks nothing: the caller asks the user between two steps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from longfat.backends.testbed.folder import (
+    ANSIBLE_INVENTORY,
+    CHOSEN,
+    INVENTORY,
+    KEY,
+    KNOWN_HOSTS,
+    PLAN,
+    SETTINGS,
+    STATE,
+    TERRAFORM_DATA,
+)
+from longfat.backends.testbed.provision.labs import ENVIRONMENTS, INFRA, Lab
+from longfat.backends.testbed.provision.local import choose_variables
+from longfat.backends.testbed.provision.terraform import Terraform, check_variables, find_program, interrupts_for_child
+from longfat.builds.kernel import build_kernel
+from longfat.builds.kernel_targets import X86_64
+from longfat.system.errors import RigError, StudyError
+from longfat.system.files import write_whole
+from longfat.system.locks import held
+
+ANSIBLE = INFRA / "ansible"
+KERNEL = "kernel_booted_package"
+GENERATED = (PLAN, CHOSEN, INVENTORY, ANSIBLE_INVENTORY, KNOWN_HOSTS, STATE, f"{STATE}.backup")
+Say = Callable[[str], None]
+
+
+@contextmanager
+def alone(lab: Lab) -> Iterator[None]:
+    """Hold the lab for one command, and remove the plan, which holds all variables, at the end.
+
+    Raises RigError if another command holds the lab, or a file of the lab cannot be used, as on a full disk.
+    """
+    with ExitStack() as own:
+        try:
+            if lab.folder.exists():
+                own.enter_context(held(lab.folder, wait=False, folder=True))
+            own.callback((lab.folder / PLAN).unlink, missing_ok=True)
+            yield
+        except BlockingIOError:
+            raise RigError(f"another command works on the lab {lab.name}", hint="wait until it ends") from None
+        except OSError as error:
+            raise RigError(
+                f"a file of the lab {lab.name} cannot be used: {error.strerror}",
+                where=str(error.filename or lab.folder),
+                hint="then repeat the command; Terraform's state is kept",
+            ) from error
+
+
+def prepare(lab: Lab, say: Say) -> None:
+    """Write the variables that the user need not state, and check the lab's variables. Raises StudyError, RigError."""
+    assert lab.environment is not None
+    find_program()
+    if re.search(r"\s", str(lab.folder)):
+        raise StudyError("ssh takes no path with a blank", where=str(lab.folder), hint="set LONGFAT_LABS")
+    if lab.environment == "local" and lab.standing is None:
+        choose_variables(lab.folder, say)
+    check_variables(lab.folder, ENVIRONMENTS[lab.environment])
+
+
+def ready_terraform(lab: Lab, again: str, say: Say) -> Terraform:
+    """Return Terraform, initialised for the lab. Raises RigError."""
+    assert lab.environment is not None
+    terraform = Terraform(find_program(), ENVIRONMENTS[lab.environment], lab.folder, again)
+    say(f"terraform: lab {lab.name} in {lab.folder}")
+    terraform.initialise()
+    return terraform
+
+
+def note_inventory(lab: Lab, inventory: dict[str, Any]) -> None:
+    """Write the inventory and, from it, known_hosts. Raises RigError if a host's key is unknown."""
+    write_whole(lab.folder / INVENTORY, json.dumps(inventory, indent=2) + "\n", 0o600)
+    command: list[str | Path] = [sys.executable, ANSIBLE / "lab_inventory.py", lab.folder / INVENTORY, lab.folder]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise RigError(
+            f"the lab is up, but its hosts cannot be reached yet:\n{done.stderr.strip()}",
+            where=str(lab.folder / INVENTORY),
+            hint=f"then: {lab.command('up')}",
+        )
+
+
+def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
+    """Prepare the hosts with the roles of infra/ansible.
+
+    Raises RigError if the lab is not up, the kernel cannot be built or a host fails, StudyError on unreadable settings.
+    """
+    if not (lab.folder / INVENTORY).exists():
+        raise RigError(f"the lab {lab.name} is not up", where=str(lab.folder / INVENTORY), hint=lab.command("up"))
+    argv: list[str | Path] = [ANSIBLE / "provision", lab.folder / INVENTORY, lab.folder]
+    if (lab.folder / KEY).exists():
+        argv += ["--private-key", lab.folder / KEY]
+    own = [ENVIRONMENTS[lab.environment] / SETTINGS] if lab.environment else []
+    settings = [path for path in (*own, lab.folder / SETTINGS) if path.exists()]
+    argv += [word for path in settings for word in ("--extra-vars", f"@{path}")]
+    if not any(KERNEL in _read_settings(path) for path in settings):
+        argv += ["--extra-vars", json.dumps({KERNEL: str(build_kernel(X86_64, say=say).path)})]
+    with tempfile.TemporaryDirectory(prefix=".provision-", dir=lab.folder) as scratch:
+        retry = {"ANSIBLE_RETRY_FILES_ENABLED": "1", "ANSIBLE_RETRY_FILES_SAVE_PATH": scratch}
+        with interrupts_for_child():
+            status = subprocess.run([*argv, *options], env={**os.environ, **retry}, check=False).returncode
+        failed = ",".join(line for path in Path(scratch).glob("*.retry") for line in path.read_text().split())
+    if failed:
+        again = f"{lab.command('provision')} -- --limit {failed}"
+        raise RigError(f"not prepared: {failed}; see the message above", hint=f"then: {again}")
+    if status != 0:
+        raise RigError(
+            f"infra/ansible/provision ended with exit status {status}; see its message above",
+            hint=f"if the inventory is damaged, {lab.command('up')} writes it again",
+        )
+
+
+def remove_files(lab: Lab) -> tuple[str, ...]:
+    """Remove the generated files of a destroyed lab, and its folder if it is empty; return the names of the rest."""
+    keys = (KEY, f"{KEY}.pub") if (lab.folder / CHOSEN).exists() else ()  # otherwise the key is the user's
+    for name in (*keys, *GENERATED):
+        (lab.folder / name).unlink(missing_ok=True)
+    shutil.rmtree(lab.folder / TERRAFORM_DATA, ignore_errors=True)
+    rest = tuple(sorted(path.name for path in lab.folder.iterdir()))
+    if not rest:
+        lab.folder.rmdir()
+    return rest
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise StudyError(f"the lab's settings are unreadable: {error}", where=str(path)) from error
+    if settings is not None and not isinstance(settings, dict):
+        raise StudyError("the lab's settings are not a mapping of names to values", where=str(path))
+    return settings or {}

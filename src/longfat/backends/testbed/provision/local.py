@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables of a lab of the environment ``local`` that the user need not state: key, ports and disk."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from longfat.backends.testbed.folder import CHOSEN, KEY
+from longfat.builds.disk import build_disk
+from longfat.builds.packages import is_there
+from longfat.system.errors import RigError, StudyError
+from longfat.system.files import write_whole
+
+PACKAGES = {"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client"}  # Debian package of each program
+ROLES = ("receiver", "router", "sender")
+FIRST_PORT, LAST_PORT = 22201, 32767  # below the ports that Linux assigns by itself
+FOLDER_BYTES = 70  # the environment's limit: names of sockets have to fit
+OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
+
+
+def choose_variables(folder: Path, say: Callable[[str], None]) -> None:
+    """Write the variables of a lab of three small machines, and its key, into ``folder``, which is created.
+
+    Raises RigError if a program is missing or the disk cannot be built, StudyError if the folder's path is unsuitable.
+    """
+    if missing := [package for program, package in PACKAGES.items() if not is_there(program)]:
+        raise RigError(
+            f"packages for local machines are missing: {' '.join(missing)}",
+            hint=f"as root: apt-get install --no-install-recommends {' '.join(missing)}",
+        )
+    machines = folder / "machines"
+    if len(os.fsencode(machines)) > FOLDER_BYTES or not re.fullmatch(r"/[A-Za-z0-9._/-]+", str(machines)):
+        raise StudyError(
+            f"the path of the machines' folder is longer than {FOLDER_BYTES} bytes, the limit for sockets, or has"
+            " characters other than letters, digits and . _ -",
+            where=str(machines),
+            hint="choose another folder for labs with LONGFAT_LABS",
+        )
+    image = build_disk(say=say)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    variables = {
+        "tags": {"study": "any", "owner": _owner()},
+        "folder": str(machines),
+        "image": str(image),
+        "hosts": {
+            role: {"role": role, "ssh_port": port, "cpus": 1, "memory_mib": 512}
+            for role, port in zip(ROLES, free_ports(len(ROLES)), strict=True)
+        },
+        "ssh_public_key": _public_key(folder / KEY),
+        "boot_timeout_s": 900,  # emulation on a busy machine
+    }
+    write_whole(folder / CHOSEN, json.dumps(variables, indent=2) + "\n", 0o600)
+
+
+def free_ports(count: int) -> Iterator[int]:
+    """Yield ports of the loopback address without a listener. Raises RigError if there are too few."""
+    for port in range(FIRST_PORT, LAST_PORT + 1):
+        if count == 0:
+            return
+        with socket.socket() as door:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as in QEMU
+            try:
+                door.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        count -= 1
+        yield port
+    if count:
+        raise RigError(f"no free port for SSH from {FIRST_PORT} to {LAST_PORT} of 127.0.0.1")
+
+
+def _public_key(key: Path) -> str:
+    """Return the lab's public key; make the pair if it is missing."""
+    if not key.exists():
+        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"longfat-{key.parent.name}", "-f", str(key)]
+        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise RigError(f"ssh-keygen made no key: {done.stderr.strip()}")
+    try:
+        return key.with_suffix(".pub").read_text().strip()
+    except OSError as error:
+        raise StudyError(f"the public half of the lab's key is unreadable: {error}", where=str(key)) from error
+
+
+def _owner() -> str:
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):
+        name = ""
+    return name if OWNER.fullmatch(name) else f"uid-{os.geteuid()}"

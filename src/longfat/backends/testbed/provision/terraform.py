@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terraform or OpenTofu on one lab, with its state and data in the lab's folder. Decides and asks nothing."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longfat.backends.testbed.folder import CHOSEN, PLAN, STATE, TERRAFORM_DATA, VARIABLES
+from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.tools import environment_without
+
+PROGRAMS = ("terraform", "tofu")
+# Variables of the user's that select providers and logs; every other TF_ variable would change the lab.
+PASSED_ON = ("TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "TF_LOG", "TF_LOG_PATH")
+CHANGES = 2  # exit status of plan -detailed-exitcode
+
+
+def find_program() -> str:
+    """Return the path of terraform, else of tofu. Raises RigError if both are missing."""
+    for name in PROGRAMS:
+        if found := shutil.which(name):
+            return found
+    raise RigError(
+        "neither terraform nor tofu is in PATH",
+        hint="https://developer.hashicorp.com/terraform/install or https://opentofu.org/docs/intro/install",
+    )
+
+
+@contextmanager
+def interrupts_for_child() -> Iterator[None]:
+    """Ignore Ctrl-C here, so that the program in the foreground ends in its own orderly way and is waited for."""
+    # Programs inherit an ignored signal, but not a handler.
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def check_variables(folder: Path, module: Path) -> None:
+    """Check the names of the variables in a lab's folder against the module.
+
+    Terraform itself checks their values, but only warns of an unknown name. Raises StudyError with every problem.
+    """
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(module.glob("*.tf")))
+    declared = dict(re.findall(r'^variable "(\w+)" {\n(.*?)^}', text, flags=re.MULTILINE | re.DOTALL))
+    required = {name for name, body in declared.items() if not re.search(r"^  default\s*=", body, flags=re.MULTILINE)}
+    path = folder / VARIABLES
+    stated = _read_object(path)
+    chosen = _read_object(folder / CHOSEN)
+    problems = [Problem(str(path), None, name, "missing") for name in sorted(required - stated.keys() - chosen.keys())]
+    for name in sorted(stated.keys() - declared.keys()):
+        near = difflib.get_close_matches(name, declared, n=1)
+        hint = f"did you mean {near[0]}?" if near else None
+        problems.append(Problem(str(path), None, name, "unknown variable", hint))
+    if problems:
+        hint = f"infra/terraform/environments/{module.name} describes its variables in README.md and *.tf"
+        raise StudyError(f"wrong variables of environment {module.name}", problems=tuple(problems), hint=hint)
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, empty if there is no file. Raises StudyError."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except json.JSONDecodeError as error:
+        raise StudyError(f"not JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise StudyError(f"unreadable: {error}", where=str(path)) from error
+    if not isinstance(values, dict):
+        raise StudyError("not a JSON object with the names of variables", where=str(path))
+    return values
+
+
+@dataclass(frozen=True)
+class Terraform:
+    """A program, a module and a lab's folder. ``again`` names the command to continue with after a failure."""
+
+    program: str
+    module: Path
+    folder: Path
+    again: str
+
+    def initialise(self) -> None:
+        """Install providers and open the state. Raises RigError with Terraform's message."""
+        self._ask("init", "-input=false", "-no-color", "-reconfigure", f"-backend-config=path={self.folder / STATE}")
+
+    def plan(self, *, destroy: bool = False) -> dict[str, Any] | None:
+        """Plan into the lab's folder and return the plan's JSON, or None if there is nothing to do.
+
+        Raises RigError with Terraform's message.
+        """
+        options = ["-input=false", "-no-color", "-detailed-exitcode", f"-out={self.folder / PLAN}"]
+        options += ["-destroy"] if destroy else []
+        files = [f"-var-file={path}" for name in (CHOSEN, VARIABLES) if (path := self.folder / name).exists()]
+        if self._ask("plan", *options, *files, fine=(0, CHANGES)).returncode == 0:
+            return None
+        return dict(json.loads(self._ask("show", "-json", "-no-color", str(self.folder / PLAN)).stdout))
+
+    def apply(self) -> None:
+        """Carry out the plan in the lab's folder; Terraform reports on the terminal. Raises RigError."""
+        argv = self._argv("apply", "-input=false", str(self.folder / PLAN))
+        with interrupts_for_child():
+            status = subprocess.run(argv, env=self._environment(), stdin=subprocess.DEVNULL, check=False).returncode
+        if status:
+            raise RigError(
+                f"terraform apply ended with exit status {status}; see its message above. The state lists what it made",
+                where=str(self.folder / STATE),
+                hint=self.again,
+            )
+
+    def inventory(self) -> dict[str, Any]:
+        """Return the lab's inventory. Raises RigError."""
+        return dict(json.loads(self._ask("output", "-json", "-no-color", "inventory").stdout))
+
+    def _ask(self, *arguments: str, fine: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            self._argv(*arguments), env=self._environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        if done.returncode not in fine:
+            output = f"{done.stdout}\n{done.stderr}".strip()
+            raise RigError(
+                f"terraform {arguments[0]} ended with exit status {done.returncode} and changed nothing:\n{output}",
+                where=str(self.folder / STATE),
+                hint=self.again,
+            )
+        return done
+
+    def _argv(self, *arguments: str) -> list[str]:
+        return [self.program, f"-chdir={self.module}", *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            **environment_without("TF_", PASSED_ON),
+            "TF_DATA_DIR": str(self.folder / TERRAFORM_DATA),
+            "TF_IN_AUTOMATION": "1",
+            "CHECKPOINT_DISABLE": "1",
+        }

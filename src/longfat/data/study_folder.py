@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study's folder, passed to all parts of a command, so that each of its files is read and checked once.
+
+Owns the names of the files, and the experiments of an artifact: those of its figures and claims. Must not know results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longfat.spec.runspec import Scalar
+from longfat.study.load import header_of, study_of
+from longfat.study.models import Header
+from longfat.study.schema.names import Finding, unknown
+from longfat.study.schema.source import Source, read_source
+from longfat.study.study import Study
+from longfat.study.warn import study_warnings
+from longfat.system.errors import Problem, StudyError
+
+if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when needed
+    from longfat.figures.document import Catalogue, FiguresDocument
+    from longfat.relations.claims import Claim
+    from longfat.relations.paper import PaperNumbers
+
+MANIFEST = "study.yaml"
+CLAIMS = "claims.yaml"
+FIGURES = "figures.yaml"
+REFERENCE = "reference"  # the folder of committed references
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """A folder with a study.yaml; claims.yaml and figures.yaml may be absent.
+
+    ``given`` values of unknowns replace their defaults in the study of ``base``, from which the claims come. If
+    ``only`` names experiments, the study has no others. A file is read when it is first needed; StudyError lists all
+    its problems.
+    """
+
+    path: Path
+    given: Mapping[str, Scalar] = field(default_factory=dict, hash=False)
+    only: frozenset[str] = frozenset()
+    base: StudyFolder | None = field(default=None, repr=False, compare=False)
+    _sources: dict[str, Source] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the folder, which results also have."""
+        return self.path.resolve().name
+
+    def assuming(self, given: Mapping[str, Scalar], only: Iterable[str] = ()) -> StudyFolder:
+        """Return the study with other values of unknowns, and only the named experiments, if any."""
+        return StudyFolder(self.path, given, frozenset(only), self.base or self, self._sources)
+
+    @cached_property
+    def header(self) -> Header:
+        """The manifest without its experiments, which may be wrong."""
+        return header_of(self._source(MANIFEST))
+
+    @cached_property
+    def study(self) -> Study:
+        """The study."""
+        return study_of(self._source(MANIFEST), self.given, self.only)
+
+    def problem(self, finding: Finding) -> Problem:
+        """Return a finding about the manifest with file and line."""
+        return self._source(MANIFEST).problem(finding)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """Problems of manifest and claims that are allowed but probably not intended."""
+        from longfat.relations.claim_lint import few_repetitions
+
+        source = self._source(MANIFEST)
+        found = [*self._other_name(), *few_repetitions(self.claims, self.study)]
+        return (*(source.problem(finding) for finding in found), *study_warnings(source, self.study))
+
+    def _other_name(self) -> Iterator[Finding]:
+        """Yield a name in the manifest that differs from the folder's."""
+        if self.study.name != self.name:
+            message = f"{self.study.name!r} is not the name of the folder, {self.name!r}"
+            yield Finding(
+                ("study",), message, "commands, results and evidence use the folder's name; use one name for both"
+            )
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims, in the order of claims.yaml; the study's own metrics are registered with them."""
+        from longfat.relations.claim_file import claims_of
+
+        if self.base is not None:
+            return self.base.claims
+        return claims_of(self._source(CLAIMS), self.study) if self.has(CLAIMS) else ()
+
+    @cached_property
+    def papers(self) -> Mapping[str, PaperNumbers]:
+        """The paper's own numbers by claim."""
+        from longfat.relations.paper import printed_numbers
+
+        return self.base.papers if self.base is not None else printed_numbers(self.claims, self.study)
+
+    @cached_property
+    def figures(self) -> FiguresDocument:
+        """The figures in figures.yaml; the study's own metrics are registered with them."""
+        from longfat.figures.document import FiguresDocument, figures_of
+
+        if not self.has(FIGURES):
+            return FiguresDocument(format=2, study=self.study.name)
+        return figures_of(self._source(FIGURES), self.study)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The paper's catalogue in figures.yaml, even if its figures are wrong."""
+        from longfat.figures.document import Catalogue, catalogue_of
+
+        return catalogue_of(self._source(FIGURES)) if self.has(FIGURES) else Catalogue(None, {})
+
+    @property
+    def judged_by(self) -> tuple[Path, ...]:
+        """The files that verdicts depend on, existing or not."""
+        return self._with_metrics(MANIFEST, CLAIMS)
+
+    @property
+    def drawn_by(self) -> tuple[Path, ...]:
+        """The files that figures depend on, existing or not."""
+        return self._with_metrics(MANIFEST, FIGURES)
+
+    def has(self, file: str) -> bool:
+        """Return whether the file exists."""
+        return (self.path / file).exists()
+
+    def digest(self, file: str) -> str:
+        """Return the SHA-256 (hex) of a file; "" if it is absent."""
+        return hashlib.sha256((self.path / file).read_bytes()).hexdigest() if self.has(file) else ""
+
+    def pace(self, profile: str, stack: str) -> dict[str, float]:
+        """Return measured over modelled time of runs by experiment, from the nearest reference.
+
+        Empty if no reference has it.
+        """
+        found = []
+        for path in sorted((self.path / REFERENCE).glob("*.json")):
+            reference = json.loads(path.read_text(encoding="ascii"))
+            if reference.get("pace"):
+                found.append(((reference["profile"] == profile, reference["stack"] == stack), reference["pace"]))
+        return dict(max(found, key=lambda one: one[0])[1]) if found else {}
+
+    def check(self) -> None:
+        """Raise StudyError with all problems of the manifest, or else with all of claims and figures."""
+        _ = self.study
+        problems: list[Problem] = []
+        for read in (lambda: self.claims, lambda: self.figures):
+            try:
+                read()
+            except StudyError as error:
+                problems += error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
+        if problems:
+            count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+            raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
+
+    def experiments_by_artifact(self) -> dict[str, tuple[str, ...]]:
+        """Return the experiments of every artifact, in the order of figures.yaml, then claims.yaml."""
+        found: dict[str, dict[str, None]] = {}
+        for artifact, experiments in self._pairs():
+            found.setdefault(artifact, {}).update(dict.fromkeys(experiments))
+        return {artifact: tuple(experiments) for artifact, experiments in found.items()}
+
+    def experiments_named(self, only: Sequence[str]) -> tuple[str, ...]:
+        """Return the experiments that ``only`` names, by their ids or by artifacts.
+
+        Raises StudyError with every unknown name.
+        """
+        own = [experiment.id for experiment in self.study.experiments]
+        if all(name in own for name in only):
+            return tuple(only)
+        artifacts = self.experiments_by_artifact()
+        known = [*artifacts, *own]
+        problems = [
+            Problem("--only", None, "", *unknown("artifact or experiment", name, known))
+            for name in only
+            if name not in known
+        ]
+        problems += [
+            Problem("--only", None, "", f"{name!r} has no experiment", "it is drawn without a run")
+            for name in only
+            if name not in own and not artifacts.get(name, own)
+        ]
+        if problems:
+            raise StudyError("the plan cannot be made", problems=tuple(problems))
+        chosen = {experiment for name in only for experiment in ([name] if name in own else artifacts[name])}
+        return tuple(name for name in own if name in chosen)
+
+    def _with_metrics(self, *files: str) -> tuple[Path, ...]:
+        from longfat.metrics.registry import OWN_METRICS
+
+        return tuple(self.path / name for name in (*files, OWN_METRICS))
+
+    def _pairs(self) -> Iterator[tuple[str, Iterable[str]]]:
+        for figure in self.figures.figures:
+            experiments = figure.experiments(self.study)
+            yield figure.artifact, experiments
+            if figure.part_of:
+                yield figure.part_of, experiments
+        for claim in self.claims:
+            for artifact in (claim.artifact, *claim.also):
+                if artifact:
+                    yield artifact, [name for one in claim.relations for name in one.experiments(self.study)]
+
+    def _source(self, file: str) -> Source:
+        if file not in self._sources:
+            self._sources[file] = read_source(self.path / file)
+        return self._sources[file]
+
+
+def studies_in(experiments: Path) -> list[StudyFolder]:
+    """Return the studies of a folder of studies, by name."""
+    return [StudyFolder(path.parent) for path in sorted(experiments.glob(f"*/{MANIFEST}"))]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of ``--on``: the machines that execute the runs. Imports nothing of Dask."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.system.errors import StudyError
+
+ALLOWED = (
+    "slurm, ssh:HOST[:CHECKOUT],..., kubernetes:image=IMAGE[,namespace=NAME], or tls://HOST:PORT of a Dask scheduler"
+)
+CHECKOUT = Path(__file__).resolve().parents[4]
+_KEYS = ("image", "namespace")
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """The cluster of which sbatch(1) is installed here."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host as ssh(1) knows it, and the folder of its checkout."""
+
+    name: str
+    checkout: str = str(CHECKOUT)
+
+
+@dataclass(frozen=True)
+class Ssh:
+    """Hosts that ssh(1) reaches without a password."""
+
+    hosts: tuple[Host, ...]
+
+
+@dataclass(frozen=True)
+class Kubernetes:
+    """The cluster of kubectl's present context; pods run the container ``image``."""
+
+    image: str
+    namespace: str = ""
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A Dask scheduler that somebody else has started, at an address with TLS."""
+
+    address: str
+
+
+Place = Slurm | Ssh | Kubernetes | Scheduler
+
+
+def read_place(text: str) -> Place:
+    """Read the value of ``--on``. Raises StudyError with the allowed values."""
+    kind, _, rest = text.partition(":")
+    if text == "slurm":
+        return Slurm()
+    if kind == "ssh":
+        hosts = tuple(_host(part) for part in rest.split(",") if part)
+        if hosts and len({host.name for host in hosts}) == len(hosts):
+            return Ssh(hosts)
+    if kind == "kubernetes":
+        given = dict(part.partition("=")[::2] for part in rest.split(","))
+        if given.get("image") and all(given.get(key) for key in given) and given.keys() <= {*_KEYS}:
+            return Kubernetes(**given)
+    if re.fullmatch(r"tls://[^/]+:\d+", text):
+        return Scheduler(text)
+    raise StudyError(f"unknown place {text!r}", where="--on", hint=f"allowed: {ALLOWED}")
+
+
+def _host(text: str) -> Host:
+    name, _, checkout = text.partition(":")
+    if not name or name.startswith("-"):
+        raise StudyError(f"{name!r} is not a host", where="--on", hint=f"allowed: {ALLOWED}")
+    return Host(name, checkout) if checkout else Host(name)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker on each host that ssh(1) reaches: started over its connection, and ended with it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from longfat.execute.cluster.places import Host
+from longfat.system.errors import RigError
+from longfat.system.events import Event, EventSink, Kind, Level
+from longfat.system.parent import end_with_parent
+
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
+PATIENCE_S = 15.0
+TAIL_BYTES = 2000
+
+# Runs on a host. The key of the session comes as the input, so no other user sees it, and goes with the worker.
+_SCRIPT = """\
+umask 077
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cat >"$folder/session.pem"
+NODE_NAME={host} {python} {words} --local-directory "$folder" --name {host}
+"""
+
+
+class Hosts:
+    """The connections to hosts with a worker each, as a context; they end after the session's scheduler."""
+
+    def __init__(self, events: EventSink) -> None:
+        self._events = events
+        self._processes: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+
+    def start(self, hosts: Sequence[Host], words: Callable[[str], Sequence[str]], pem: str) -> None:
+        """Start a worker on each host, with the ``words`` for a file of the session's key."""
+        for host in hosts:
+            self._processes[host.name] = _login(host, words, pem)
+
+    def check(self) -> None:
+        """Report hosts whose worker has ended. Raises RigError if there is no other one."""
+        for name, (process, said) in [*self._processes.items()]:
+            if process.poll() is None:
+                continue
+            del self._processes[name]
+            said.seek(0)
+            text = said.read()[-TAIL_BYTES:].decode(errors="replace").strip()
+            said.close()
+            message = f"the worker on {name} ended with status {process.returncode}\n{text}".strip()
+            if not self._processes:
+                raise RigError(f"no host is left: {message}", where=name)
+            self._events(Event(Kind.WORKER_LOST, message, Level.WARNING, {"host": name}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process, said in self._processes.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE_S)  # its worker has lost the scheduler
+            process.kill()
+            process.wait()
+            said.close()
+
+
+def _login(host: Host, words: Callable[[str], Sequence[str]], pem: str) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
+    line = " ".join(word if "$" in word else shlex.quote(word) for word in words('"$folder/session.pem"'))
+    python = shlex.quote(str(Path(host.checkout) / ".venv/bin/python"))
+    script = _SCRIPT.format(host=shlex.quote(host.name), python=python, words=line)
+    command = [*shlex.split(os.environ.get("LONGFAT_SSH", SSH)), host.name, f"sh -c {shlex.quote(script)}"]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=said,
+        stderr=subprocess.STDOUT,
+        preexec_fn=end_with_parent,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin as pipe:  # ``check`` reports what ssh said
+        pipe.write(pem.encode())
+    return process, said

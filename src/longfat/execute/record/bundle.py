@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the folder of one run: first as a partial folder, then committed by one atomic rename.
+
+Owns the names of run folders and of the files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Must not know the files
+of a backend, nor change a committed folder. A process killed at any moment leaves a partial folder, which is never read
+as a result, or a complete one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from longfat.spec.runspec import RunSpec
+from longfat.system.errors import RecordError
+
+RUN_FORMAT = 1
+PARTIAL_PREFIX = ".partial-"
+SUMS = "SHA256SUMS"
+RunStatus = Literal["ok", "failed"]
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """Content of ``run.json``, the only file of a record with wall-clock time and the name of the ``node``."""
+
+    run_id: str
+    status: RunStatus
+    reason: str | None
+    attempt: int
+    backend: str
+    wall_seconds: float
+    started_utc: str
+    node: str = ""
+
+
+def run_folder_name(scenario: str, repetition: int, run_id: str) -> str:
+    """``<scenario>.r<NN>.<id8>``: readable and unique."""
+    return f"{scenario}.r{repetition:02d}.{run_id[:8]}"
+
+
+class Bundle:
+    """The partial folder of a run, to be committed or discarded; the end of the ``with`` block discards it.
+
+    ``folder`` takes the backend's files. Opening creates ``raw`` if it is missing, and ``spec.json``.
+    """
+
+    def __init__(self, raw: Path, name: str, spec: RunSpec) -> None:
+        self.final = raw / name
+        self.folder = raw / f"{PARTIAL_PREFIX}{name}-{os.getpid()}"
+        # Only a dead process that had the same number can have left a folder of this name.
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        (self.folder / "spec.json").write_text(spec.to_json(), encoding="ascii")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove the partial folder; does nothing after a commit."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def commit(self, facts: RunFacts) -> Path:
+        """Write ``run.json`` and ``SHA256SUMS``, flush all to disk and give the folder its final name.
+
+        Raises RecordError if a folder of that name exists already; it is not changed.
+        """
+        text = json.dumps({"format": RUN_FORMAT, **dataclasses.asdict(facts)}, sort_keys=True, indent=1)
+        (self.folder / "run.json").write_text(text + "\n", encoding="utf-8")
+        (self.folder / SUMS).write_text(checksums(self.folder), encoding="utf-8")
+        commit_folder(self.folder, self.final)
+        return self.final
+
+
+def commit_folder(draft: Path, final: Path) -> None:
+    """Flush a complete record to disk and give it its final name.
+
+    Raises RecordError if a folder of that name exists already.
+    """
+    for path in (*sorted(draft.rglob("*")), draft):
+        flush(path)
+    try:
+        # rename(2) replaces an empty folder only, and a committed one is never empty.
+        draft.rename(final)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise
+        raise RecordError("the run is recorded already and a record is never overwritten", where=str(final)) from error
+    flush(final.parent)
+
+
+def checksums(folder: Path) -> str:
+    """Return the text of ``SHA256SUMS``: a line ``<sha256>  <path>`` for every other file, sorted by path."""
+    lines = []
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name != SUMS:
+            with path.open("rb") as file:
+                lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n")
+    return "".join(lines)
+
+
+def flush(path: Path) -> None:
+    """Flush a file or folder to the disk (fsync(2))."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

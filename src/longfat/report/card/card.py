@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report card as data: numbers and verdicts of one algorithm, in a small file that can be read without its runs.
+
+Owns the form of the file and the numbers in it. Texts and order of the rows belong to ``longfat.report.card.document``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from longfat.metrics.data import NoValue
+from longfat.metrics.quantities import significant
+from longfat.plan.model import Plan
+from longfat.relations.bind import Scope
+from longfat.relations.evaluate import Evidence, Grounds, evaluated
+from longfat.relations.judge import Verdict
+from longfat.relations.syntax import parse_expression
+from longfat.relations.tree import selections
+from longfat.report.card.document import CardDocument, Row
+from longfat.system.errors import RigError
+from longfat.system.files import write_whole
+
+RUN_DIGITS = 8  # digits of a run's id in a cell
+Word = Literal["no worse", "worse", "open", "not measured"]
+WORDS: Mapping[str, Word] = {
+    "reproduced": "no worse",
+    "agrees": "no worse",
+    "not_reproduced": "worse",
+    "inconclusive": "open",
+}
+"""The word on a card for each verdict on a claim; "not measured" for any other verdict."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value with its 95 % interval and the first digits of its runs' ids; or the reason why it is missing."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    runs: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict of a row, with the comparisons behind it as text."""
+
+    word: Word
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Card:
+    """The card of one algorithm. ``cells`` are by row and column; ``kernel`` and ``lock`` are digests."""
+
+    algorithm: str
+    study: str
+    profile: str
+    kernel: str
+    lock: str
+    valid: int
+    planned: int
+    cells: Mapping[str, Mapping[str, Cell]]
+    verdicts: Mapping[str, Judgement] = field(default_factory=dict)
+    format: Literal[1] = 1
+
+    def cell(self, row: str, column: str) -> Cell:
+        """Return the cell of a row and a column; a cell with a reason if the card lacks it."""
+        return self.cells.get(row, {}).get(column, Cell(reason="the card is older than this row"))
+
+    def word(self, row: Row) -> Word | None:
+        """Return the verdict of a row; None for a row without a claim."""
+        judgement = self.verdicts.get(row.row)
+        return judgement.word if judgement else "not measured" if row.claim else None
+
+    def count(self, word: Word) -> int:
+        """Return the number of rows with this verdict."""
+        return sum(judgement.word == word for judgement in self.verdicts.values())
+
+    @property
+    def summary(self) -> str:
+        """The numbers of verdicts in one line."""
+        words: tuple[Word, ...] = ("no worse", "worse", "open", "not measured")
+        found = [f"{self.count(word)} {word}" for word in words if self.count(word)]
+        return f"Against Reno and CUBIC: {', '.join(found) or 'no verdict'}"
+
+
+_FILE = TypeAdapter(Card)
+
+
+def write_card(card: Card, path: Path) -> Path:
+    """Write a card as JSON, whole or not at all. Raises RigError."""
+    data = _FILE.dump_python(card, mode="json", exclude_none=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(data, indent=1, sort_keys=True) + "\n")
+    except OSError as error:
+        raise RigError(f"cannot write the card: {error}", where=str(path)) from error
+    return path
+
+
+def read_cards(folder: Path) -> dict[str, Card]:
+    """Read the cards of a folder, by algorithm. Raises RigError with file and key of the first fault."""
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            card = _FILE.validate_json(path.read_bytes())
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise RigError(f"the card cannot be read: {place}: {first['msg'].lower()}", where=str(path)) from error
+        except OSError as error:
+            raise RigError(f"the card cannot be read: {error}", where=str(path)) from error
+        found[card.algorithm] = card
+    return found
+
+
+def measure_card(
+    algorithm: str, document: CardDocument, grounds: Grounds, verdicts: Sequence[Verdict], plan: Plan, lock: str
+) -> Card:
+    """Compute the card of an algorithm from the runs of a plan and the verdicts on the study's claims."""
+    by_claim = {verdict.claim: verdict for verdict in verdicts}
+    runs = grounds.dataset.runs
+    return Card(
+        algorithm=algorithm,
+        study=document.study,
+        profile=plan.profile,
+        kernel=plan.pins.get("kernel", ""),
+        lock=lock,
+        valid=sum(run.status == "ok" for run in runs),
+        planned=len(runs),
+        cells={row.row: {column: _cell(row, column, grounds) for column in document.columns} for row in document.rows},
+        verdicts={row.row: _judgement(by_claim[row.claim]) for row in document.rows if row.claim is not None},
+    )
+
+
+def _cell(row: Row, column: str, grounds: Grounds) -> Cell:
+    expression = parse_expression(row.expression(column))
+    chosen = selections(expression, Scope(grounds.study))
+    runs = {run.run_id[:RUN_DIGITS] for selection in chosen for run in selection.chosen(grounds.dataset)}
+    try:
+        found = evaluated(expression, grounds, least=1)
+        low, high = found.interval() if found.n > 1 else (None, None)
+    except (NoValue, ValueError) as error:
+        return Cell(reason=str(error), runs=tuple(sorted(runs)))
+    return Cell(significant(found.value), _end(low), _end(high), found.n, tuple(sorted(runs)))
+
+
+def _end(value: float | None) -> float | None:
+    """Return an end of an interval; None for an interval that is missing or infinite."""
+    return significant(value) if value is not None and math.isfinite(value) else None
+
+
+def _judgement(verdict: Verdict) -> Judgement:
+    lines = tuple(_lines(verdict.evidence)) or ((verdict.reason,) if verdict.reason else ())
+    return Judgement(WORDS.get(verdict.verdict, "not measured"), lines)
+
+
+def _lines(evidence: Sequence[Evidence]) -> Iterator[str]:
+    for item in evidence:
+        if item.mean is None:
+            yield f"{item.what}: {item.reason}"
+        else:
+            interval = "" if item.low is None or item.high is None else f" ({item.low:.4g} to {item.high:.4g})"
+            yield f"{item.what}: {item.mean:.4g}{interval}, allowed {item.limit}, n = {item.n}"

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards for people: a page that needs no other file, and the matrix of several cards as a page and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.report.card.card import Card, Cell, Word
+from longfat.report.card.document import CardDocument, Row
+from longfat.report.page import render, write_page
+
+MATRIX = "matrix.html"
+NO_VALUE = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers; the numbers of a ``candidate`` have verdicts."""
+
+    heading: str
+    card: Card
+    name: str
+    candidate: bool
+
+    def cell(self, row: Row) -> Cell:
+        """Return the cell of a row."""
+        return self.card.cell(row.row, self.name)
+
+    def text(self, row: Row) -> str:
+        """Return the value of a cell as it is printed."""
+        value = self.cell(row).value
+        return NO_VALUE if value is None else f"{value:.{row.digits}f}".replace("-", "\N{MINUS SIGN}")
+
+    def word(self, row: Row) -> Word | None:
+        """Return the verdict of a cell; None for a cell without one."""
+        return self.card.word(row) if self.candidate else None
+
+
+def draw_card(card: Card, document: CardDocument, folder: Path) -> Path:
+    """Write a card as ``ALGORITHM.html``; return the page. Raises RigError."""
+    peers = [Column(text, card, name, candidate=False) for name, text in document.peers.items()]
+    page = render(
+        "card.html.j2",
+        heading=f"{card.algorithm} against RFC 9743 (BCP 133)",
+        note=f"{card.summary}. {card.valid} of {card.planned} runs valid, profile {card.profile}.",
+        columns=[Column(card.algorithm, card, document.candidate, candidate=True), *peers],
+        document=document,
+        card=card,
+    )
+    return write_page(folder / f"{card.algorithm}.html", page)
+
+
+def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> Path:
+    """Write the candidates of all cards next to each other as ``matrix.html``; return the page. Raises RigError."""
+    page = render(
+        "card.html.j2",
+        heading=f"{len(cards)} algorithms against RFC 9743 (BCP 133)",
+        note="Each column is the candidate of a card.",
+        columns=_candidates(cards, document),
+        document=document,
+        card=None,
+    )
+    return write_page(folder / MATRIX, page)
+
+
+def matrix_text(cards: Sequence[Card], document: CardDocument) -> str:
+    """Format the matrix as a table in Markdown."""
+    columns = _candidates(cards, document)
+    head = ["section", "asks", "what is shown", "unit", *(column.heading for column in columns)]
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * 4}{'---:|' * len(cards)}"]
+    marks: dict[Word | None, str] = {"worse": "**{}**", "open": "{} (open)"}
+    for row in document.rows:
+        cells = [marks.get(column.word(row), "{}").format(column.text(row)) for column in columns]
+        lines.append(f"| {' | '.join([row.section, row.asks, row.shows, row.unit, *cells])} |")
+    counts = [f"{card.count('no worse')} / {card.count('worse')} / {card.count('open')}" for card in cards]
+    lines.append(f"| | | no worse / worse / open | | {' | '.join(counts)} |")
+    lines.append(f"| | | valid runs of those planned | | {' | '.join(f'{c.valid} of {c.planned}' for c in cards)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _candidates(cards: Sequence[Card], document: CardDocument) -> list[Column]:
+    return [Column(card.algorithm, card, document.candidate, candidate=True) for card in cards]

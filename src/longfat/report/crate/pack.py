@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs a study's results into one zip file, which is equal for equal results.
+
+Owns the places in the archive. Raw records are left out: captures are gigabytes, and the lock makes each again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+
+from longfat.data.study_folder import StudyFolder
+from longfat.dataset.load import load_dataset
+from longfat.figures.drawing import check_figures
+from longfat.plan.lockfile import read_lock
+from longfat.relations.judge import read_origin, read_verdicts
+from longfat.report.crate.appendix import appendix
+from longfat.report.crate.metadata import SOFTWARE, About, Part, write_crate
+from longfat.system.checksums import verify_checksums
+from longfat.system.errors import RigError
+from longfat.system.files import write_whole
+from longfat.system.scratch import scratch_in
+from longfat.system.tools import git
+
+_RESULTS = {
+    "report.html": "the report: every claim with its verdict, every figure, offline",
+    "verdicts.json": "verdicts with their evidence",
+    "claims-first.json": "the claims before the first run",
+    "lock.json": "every run, with all its settings and its identity",
+    "notebook.ipynb": "the executed notebook",
+    "dataset": "tables of all measurements, described by datapackage.json (Frictionless)",
+    "figures": "every figure as SVG and PNG, with its data as CSV",
+    "checksums": "checksums of the files of each step",
+}
+_NEEDED = ("report.html", "verdicts.json", "lock.json", "dataset", "figures")
+_REPOSITORY = {
+    "kernels": "patch series, configuration and pinned source of each kernel",
+    "CITATION.cff": "the citation",
+    "LICENSE": "licence of everything except the kernel patches",
+    "LICENSES": "licence of the kernel patches",
+}
+_DESCRIPTION = ("ro-crate-metadata.json", "the package described for machines (Workflow Run RO-Crate)")
+_FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can have
+
+
+def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> None:
+    """Write the package of a study's results to ``target``.
+
+    Raises RigError if a step is missing or nothing can be written, RecordError if a file was changed since it was made.
+    """
+    dataset = load_dataset(results)
+    verdicts = read_verdicts(results, folder.path)
+    plan = read_lock(results / "lock.json")
+    if missing := [name for name in _NEEDED if not (results / name).exists()]:
+        hint = f"`longfat reproduce {folder.name}` makes them"
+        raise RigError(f"the results lack {', '.join(missing)}", where=str(results), hint=hint)
+    check_figures(results, folder.path)
+    verify_checksums(results, "report", folder.path)
+    planned = len({run.run_id for run in plan.runs})
+    valid = len({run.run_id for run in dataset.runs if run.status == "ok"})
+    date = datetime.fromisoformat(read_origin(results).first_time).replace(tzinfo=UTC)
+    cited = yaml.safe_load((repository / "CITATION.cff").read_text(encoding="utf-8"))
+    runs = f"{planned} runs" if valid == planned else f"{valid} of {planned} runs"
+    about = About(folder.header, plan, runs, date, cited)
+    with scratch_in(Path(tempfile.gettempdir()), "longfat-package-") as scratch:
+        parts = [*_parts(results, folder, repository), *_software(repository, scratch)]
+        parts.append(_written(scratch, ".zenodo.json", "the archive's form, filled in", about.zenodo.encode()))
+        text = appendix(folder, plan, verdicts, runs, [*parts, Part(*_DESCRIPTION, scratch)])
+        parts.append(_written(scratch, "ARTIFACT.md", "artifact appendix: how to check each claim", text.encode()))
+        write_crate(scratch / "crate", about, parts)
+        try:
+            _zip(scratch / "crate", target)
+        except OSError as error:
+            raise RigError(f"cannot write the package: {error}", where=str(target)) from error
+
+
+def _parts(results: Path, folder: StudyFolder, repository: Path) -> Iterator[Part]:
+    """Yield the files and folders that exist before the package."""
+    yield Part("study", "manifest, claims, figures, README and evidence of the study", folder.path)
+    for root, place, names in ((results, "results/", _RESULTS), (repository, "", _REPOSITORY)):
+        for name, what in names.items():
+            if (root / name).exists():
+                yield Part(f"{place}{name}", what, root / name)
+
+
+def _software(repository: Path, scratch: Path) -> Iterator[Part]:
+    """Yield an archive of the files of the commit, of equal bytes each time; nothing outside of a git repository."""
+    try:
+        source = git(repository, "archive", "--format=tar", "--prefix=longfat/", "HEAD")
+        commit = git(repository, "describe", "--always", "--abbrev=40", "--match=", "--dirty=+changes")
+    except FileNotFoundError:
+        return
+    if source.returncode == commit.returncode == 0:
+        what = f"Longfat at commit {commit.stdout.decode().strip()}"
+        yield _written(scratch, SOFTWARE, what, gzip.compress(source.stdout, mtime=0))
+
+
+def _written(scratch: Path, place: str, what: str, content: bytes) -> Part:
+    path = scratch / Path(place).name
+    write_whole(path, content)
+    return Part(place, what, path)
+
+
+def _zip(folder: Path, target: Path) -> None:
+    new = target.with_name(f".{target.name}.new")
+    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            about = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _FIRST_DATE)
+            about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o100644 << 16
+            archive.writestr(about, path.read_bytes())
+    new.replace(target)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of kernels, each with a folder in ``kernels/``, and the files that a study adds to one of them.
+
+Source, patches and configuration of a kernel are in its folder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.system.errors import StudyError
+
+DEFAULT_KERNEL = "linux-6.12"
+"""Kernel of the profile ``modern``: HZ=1000."""
+
+ERA_KERNEL = "linux-6.12-hz100"
+"""Kernel of the profile ``linux-2.4``: source and patches of ``DEFAULT_KERNEL``, with HZ=100."""
+
+STACK_KERNELS = (DEFAULT_KERNEL, ERA_KERNEL)
+"""Kernels of the profiles."""
+
+KERNELS: tuple[str, ...] = (*STACK_KERNELS, "linux-7.3")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A file of a study that becomes part of a kernel: its name in the study's folder, its path, its SHA-256 (hex)."""
+
+    name: str
+    path: Path
+    sha256: str
+
+
+@dataclass(frozen=True)
+class OwnKernel:
+    """A kernel of ``kernels/`` with files of a study: patches in their order, and C files with one algorithm each."""
+
+    base: str = DEFAULT_KERNEL
+    patches: tuple[Piece, ...] = ()
+    sources: tuple[Piece, ...] = ()
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All files of the study."""
+        return (*self.patches, *self.sources)
+
+    @property
+    def name(self) -> str:
+        """Name that runs pin until the kernel is built: ``base``, with a digest of the study's files if there are any.
+
+        The digest depends on the content of the files, not on their paths.
+        """
+        if not self.pieces:
+            return self.base
+        digest = hashlib.sha256()
+        for piece in self.pieces:
+            digest.update(f"{piece.path.name}\0{piece.sha256}\0".encode())
+        return f"{self.base}{OWN}{digest.hexdigest()[:16]}"
+
+
+OWN = "+"
+"""Separator in the names of kernels with files of a study."""
+
+
+def require_kernel(name: str) -> None:
+    """Raise StudyError with the allowed names unless ``name`` is one of them."""
+    if name not in KERNELS:
+        near = difflib.get_close_matches(name, KERNELS, n=1)
+        raise StudyError(
+            f"unknown kernel {name!r}; allowed: {', '.join(KERNELS)}",
+            hint=f"did you mean {near[0]!r}?" if near else None,
+        )

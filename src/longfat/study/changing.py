@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of a path's rate and delay during a run: steps, outages, traces of mahimahi.
+
+Owns their keys, their checks, and the reading of traces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
+
+from longfat.spec.runspec import Trace
+from longfat.spec.units import Duration
+from longfat.study.schema import fields as f
+from longfat.study.schema.closed import Closed
+from longfat.study.schema.names import Finding, shown
+
+FOLDER = "folder"
+"""The name, in the context of a validation, of the folder that traces are named from."""
+LONGEST_TRACE_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """A trace by its name in the manifest; without its content if the study's folder is not known."""
+
+    name: str
+    trace: Trace | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _read(given: object, info: ValidationInfo) -> TraceFile:
+    if not isinstance(given, str) or not given.strip():
+        raise f.fault(f"{shown(given)} is not the name of a file in the study's folder")
+    folder = (info.context or {}).get(FOLDER)
+    if folder is None or f.REFERENCE.fullmatch(given):
+        return TraceFile(given)
+    path = Path(folder) / given
+    if Path(given).is_absolute() or not path.resolve().is_relative_to(Path(folder).resolve()):
+        raise f.fault(f"{shown(given)} is not in the study's folder", "put the trace next to study.yaml")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise f.fault(f"{shown(given)} cannot be read: {error.strerror}") from error
+    return TraceFile(given, trace_of(content, given))
+
+
+TraceName = Annotated[TraceFile, PlainValidator(_read), WithJsonSchema({"type": "string"})]
+
+
+def trace_of(content: bytes, name: str) -> Trace:
+    """Read a trace of mahimahi: a line for each packet that may leave, with the millisecond in which it does so.
+
+    After the last line it starts again. Raises a pydantic error that names the wrong line.
+    """
+    lines = content.decode("utf-8", errors="replace").splitlines()
+    times = [_millisecond(line, f"line {number} of {name!r}") for number, line in enumerate(lines, 1)]
+    for number, (before, then) in enumerate(pairwise(times), 2):
+        if then < before:
+            raise f.fault(f"line {number} of {name!r} is {then}, less than the {before} before it; allowed: no less")
+    if not times or not times[-1]:
+        raise f.fault(f"{name!r} has no packet after 0 ms: it ends where it begins")
+    packets = [0] * times[-1]
+    for time in times:
+        packets[max(time, 1) - 1] += 1  # a packet leaves in the millisecond that ends with its time
+    words = ((count, sum(1 for _ in equal)) for count, equal in groupby(packets))
+    text = " ".join(f"{count}*{number}" if number > 1 else str(count) for count, number in words)
+    return Trace(hashlib.sha256(content).hexdigest(), text)
+
+
+def _millisecond(line: str, where: str) -> int:
+    if not (line.isascii() and line.isdigit()) or int(line) > LONGEST_TRACE_MS:
+        allowed = f"a whole number of milliseconds, at most {LONGEST_TRACE_MS}"
+        raise f.fault(f"{where} is {shown(line)}; allowed: {allowed}")
+    return int(line)
+
+
+class Change(Closed):
+    """New values of a path from a given time on."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{at: 200 ms, outage: 100 ms}",
+        "{at: 400 ms, rate: 5 Mbit/s, rtt: 80 ms}",
+    )
+
+    at: f.Start = Field(description="when, from the start of the measurement")
+    rate: f.LinkRate | None = Field(default=None, description="the new `rate` (default: as before)")
+    rtt: f.Delay | None = Field(default=None, description="the new `rtt` (default: as before)")
+    outage: f.Length | None = Field(
+        default=None,
+        description="time for which no packet leaves in either direction; arriving packets wait in the queues",
+    )
+
+    @model_validator(mode="after")
+    def _check_content(self) -> Change:
+        if self.rate is None and self.rtt is None and self.outage is None:
+            raise f.fault("changes nothing; give rate, rtt or outage")
+        return self
+
+
+class Changing(Closed):
+    """A path whose rate and delay may change while a run lasts."""
+
+    changes: tuple[Change, ...] = Field(
+        default=(), description="new values of `rate` and `rtt`, and outages, by time (default: none)"
+    )
+    trace: TraceName | None = Field(
+        default=None,
+        description="file in the study's folder, as mahimahi's mm-link reads it: the rate towards the receivers while "
+        "the run lasts, over and over; each line is the millisecond in which a packet of 1500 bytes may leave",
+    )
+    reverse_trace: TraceName | None = Field(default=None, description="the same for the rate towards the senders")
+
+    def change_findings(self, *, reverse_rate: bool) -> Iterator[Finding]:
+        """Yield changes out of order or in conflict; ``reverse_rate`` is whether the port of `reverse_trace` has a "
+        "rate."""
+        over = Duration(0)
+        for index, change in enumerate(self.changes):
+            at = ("topology", "changes", index)
+            if index and change.at <= self.changes[index - 1].at:
+                yield Finding((*at, "at"), f"{change.at} is not after the change before it; changes are in order")
+            if change.at < over:
+                yield Finding((*at, "at"), f"{change.at} is within the outage before it, which ends at {over}")
+            if change.outage:
+                over = Duration(change.at.value + change.outage.value)
+            if change.rate and self.trace:
+                yield Finding((*at, "rate"), "cannot be combined with trace, which gives the rate at all times")
+            if change.rtt and change.rtt.value % 2 and getattr(self, "delay_placement", "split") == "split":
+                yield Finding((*at, "rtt"), f"{change.rtt} cannot be split into two whole microseconds")
+            if (change.rtt or change.outage) and getattr(self, "is_impaired", False):
+                key = "rtt" if change.rtt else "outage"
+                yield Finding((*at, key), "cannot be combined with loss or jitter: only wires can change their delay")
+        if self.reverse_trace and not reverse_rate:
+            yield Finding(("topology", "reverse_trace"), "needs a port with a rate", "give a reverse_queue")
+
+
+def changed(topology: Any, change: Change) -> Any:
+    """Return the topology with the new values of a change."""
+    given = {"rate": change.rate, "rtt": change.rtt}
+    return topology.model_copy(update={key: value for key, value in given.items() if value is not None})

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parser of expressions: relations between metrics, and arithmetic on the values of a manifest.
+
+Owns the grammar (``expressions.lark``) and the message of a syntax error. Must not know the meaning of names.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+
+from longfat.spec.units import Duration, Rate, Ratio, Size
+
+Start = Literal["relation", "expression", "derived"]
+
+_UNITS = sorted((unit for kind in (Duration, Size, Rate, Ratio) for unit in kind.units), key=len, reverse=True)
+# A reader's names of the grammar's terminals.
+_SPOKEN = {
+    **dict.fromkeys(("NAME", "VARIABLE"), "a name"),
+    **dict.fromkeys(("NUMBER", "SIGNED", "PERCENT"), "a number"),
+    "QUANTITY": "a quantity such as 30 ms",
+    "STRING": "a text in quotes",
+    "RELATION": "one of < <= > >= = ~",
+    "CONDITION": "one of < <= > >= = !=",
+    "PLUS_MINUS": "'±'",
+    "NEARLY": "nearly",
+    "$END": "the end",
+}
+
+
+class ExpressionError(Exception):
+    """The fault of an expression, the column of its text (from 1), and a hint if there is one."""
+
+    def __init__(self, message: str, column: int = 1, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.column, self.hint = message, column, hint
+
+
+def parse(text: str, start: Start) -> Tree[Token]:
+    """Return the tree of a text. Raises ExpressionError with the column and what was expected there."""
+    try:
+        return _parser().parse(text, start=start)
+    except UnexpectedInput as error:
+        raise _explained(error, text) from error
+
+
+@cache
+def _parser() -> Lark:
+    grammar = files(__package__).joinpath("expressions.lark").read_text(encoding="utf-8")
+    units = "|".join(_UNITS).replace("/", r"\/")  # a slash would end the pattern
+    starts = ["relation", "expression", "derived"]
+    return Lark(
+        grammar.replace("UNITS", units), parser="lalr", start=starts, maybe_placeholders=True, propagate_positions=True
+    )
+
+
+def _explained(error: UnexpectedInput, text: str) -> ExpressionError:
+    names: set[str] = set()
+    if isinstance(error, UnexpectedToken):
+        names = error.accepts or error.expected
+    elif isinstance(error, UnexpectedCharacters):
+        names = error.allowed or set()
+    spoken = sorted({_SPOKEN.get(name) or _literal(name) for name in names})
+    expected = f"; expected {', '.join(spoken)}" if spoken else ""
+    if isinstance(error, UnexpectedEOF) or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
+        return ExpressionError(f"the text ends too early{expected}", len(text) + 1)
+    column = max(error.column, 1)
+    found = str(error.token) if isinstance(error, UnexpectedToken) else text[column - 1 : column]
+    return ExpressionError(f"{found!r} was not expected here{expected}", column)
+
+
+def _literal(name: str) -> str:
+    pattern = next((terminal.pattern.value for terminal in _parser().terminals if terminal.name == name), name)
+    return f"'{pattern}'"

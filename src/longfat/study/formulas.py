@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formulas of derived values: arithmetic with numbers and quantities, exact and with dimensions checked.
+
+Owns their evaluation; the grammar is that of ``longfat.study.expressions``. It must not know where the values of
+names come from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lark import Token, Tree
+
+from longfat.spec.runspec import Scalar
+from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
+from longfat.study.expressions import ExpressionError, parse
+from longfat.study.schema.names import nearest, shown
+from longfat.system.errors import StudyError
+
+FUNCTIONS = ("min", "max", "round", "floor", "ceil")
+
+# The base unit of each kind of quantity in seconds and bytes, and its powers of time and data.
+_KINDS: tuple[tuple[type[Quantity], Fraction, tuple[int, int]], ...] = (
+    (Duration, Fraction(1, 1_000_000), (1, 0)),
+    (Size, Fraction(1), (0, 1)),
+    (Rate, Fraction(1, 8), (-1, 1)),
+    (Ratio, Fraction(1, 1_000_000), (0, 0)),
+)
+
+
+class FormulaError(Exception):
+    """The fault of a formula, with the column of its text (from 1)."""
+
+    def __init__(self, message: str, column: int, hint: str | None = None) -> None:
+        self.message = f"column {column}: {message}"
+        super().__init__(self.message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Amount:
+    """An exact value in seconds and bytes, with its powers of time and data."""
+
+    value: Fraction
+    dimension: tuple[int, int] = (0, 0)
+
+    def __str__(self) -> str:
+        if self.dimension == (0, 0):
+            return "a number"
+        return next((kind.dimension for kind, _, powers in _KINDS if powers == self.dimension), "of no single unit")
+
+
+def amount_of(given: Scalar) -> Amount | None:
+    """A number or the text of a quantity as an amount; None for any other text, true and false."""
+    if isinstance(given, bool):
+        return None
+    if not isinstance(given, str):
+        return Amount(Fraction(str(given)))
+    try:
+        quantity = read_quantity(given)
+    except StudyError:
+        return None
+    return next(
+        (Amount(quantity.value * base, powers) for kind, base, powers in _KINDS if isinstance(quantity, kind)), None
+    )
+
+
+class Formula:
+    """A formula that has been read. Raises FormulaError where its text is none."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            self._tree = parse(text, "derived")
+        except ExpressionError as error:
+            raise FormulaError(error.message, error.column, error.hint) from error
+        self.names = tuple(dict.fromkeys(str(node.children[0]) for node in self._tree.find_data("name")))
+
+    def value(self, value_of: Callable[[str], Amount]) -> int | float | str:
+        """The value as a manifest has it: a number, or the text of a quantity.
+
+        ``value_of`` gives the amount of a name or raises StudyError. Raises FormulaError when a name has none, the
+        dimensions do not match, or a quantity is not a whole number of its base unit.
+        """
+        amount = _evaluate(self._tree, value_of)
+        if amount.dimension == (0, 0):
+            return int(amount.value) if amount.value.denominator == 1 else float(amount.value)
+        for kind, base, powers in _KINDS:
+            if powers != amount.dimension:
+                continue
+            whole, unit = amount.value / base, next(iter(kind.units))
+            if whole < 0:
+                raise FormulaError(f"the result is negative; {kind.dimension} must be 0 or more", 1)
+            if whole.denominator != 1:
+                hint = f"round(... / 1 {unit}) * 1 {unit} is one"
+                raise FormulaError(f"the result is not a whole number of {unit}; values are never rounded", 1, hint)
+            return str(kind(int(whole)))
+        hint = "divide and multiply until the units fit"
+        raise FormulaError("the result is neither a number, a length of time, a size nor a rate", 1, hint)
+
+
+def _evaluate(tree: Tree[Token], value_of: Callable[[str], Amount]) -> Amount:
+    column = tree.meta.column
+    if tree.data == "call":
+        name, *arguments = tree.children
+        return _call(str(name), [_evaluate(_tree(one), value_of) for one in arguments], column)
+    if tree.data in ("number", "quantity", "name"):
+        text = str(tree.children[0])
+        if tree.data == "number":
+            return Amount(Fraction(text))
+        if tree.data == "quantity":
+            return _quantity(text, column)
+        try:
+            return value_of(text)
+        except StudyError as error:
+            raise FormulaError(error.message, column, error.hint) from error
+    parts = [_evaluate(one, value_of) for one in tree.children if isinstance(one, Tree)]
+    return _ARITHMETIC[str(tree.data)](parts, column)
+
+
+def _tree(child: Tree[Token] | Token) -> Tree[Token]:
+    assert isinstance(child, Tree)  # tokens are only in leaves
+    return child
+
+
+def _quantity(text: str, column: int) -> Amount:
+    try:
+        quantity = read_quantity(text)
+    except StudyError as error:
+        raise FormulaError(error.message, column, error.hint) from error
+    amount = amount_of(text)
+    if quantity is None or amount is None:  # the grammar knows no other units
+        raise FormulaError(f"{text!r} has more digits than a quantity may have", column)
+    return amount
+
+
+def _alike(parts: list[Amount], what: str, column: int) -> tuple[int, int]:
+    for part in parts[1:]:
+        if part.dimension != parts[0].dimension:
+            raise FormulaError(f"{what} needs amounts of one kind, but these are {parts[0]} and {part}", column)
+    return parts[0].dimension
+
+
+def _add(parts: list[Amount], column: int) -> Amount:
+    dimension = _alike(parts, "+", column)
+    return Amount(parts[0].value + parts[1].value, dimension)
+
+
+def _subtract(parts: list[Amount], column: int) -> Amount:
+    dimension = _alike(parts, "-", column)
+    return Amount(parts[0].value - parts[1].value, dimension)
+
+
+def _multiply(parts: list[Amount], column: int) -> Amount:
+    (time, data), (time2, data2) = (part.dimension for part in parts)
+    return Amount(parts[0].value * parts[1].value, (time + time2, data + data2))
+
+
+def _divide(parts: list[Amount], column: int) -> Amount:
+    if not parts[1].value:
+        raise FormulaError("division by zero", column)
+    (time, data), (time2, data2) = (part.dimension for part in parts)
+    return Amount(parts[0].value / parts[1].value, (time - time2, data - data2))
+
+
+def _negate(parts: list[Amount], column: int) -> Amount:
+    return Amount(-parts[0].value, parts[0].dimension)
+
+
+_ARITHMETIC: Mapping[str, Callable[[list[Amount], int], Amount]] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "negate": _negate,
+}
+
+
+def _call(name: str, arguments: list[Amount], column: int) -> Amount:
+    if name not in FUNCTIONS:
+        message = f"unknown function {shown(name)}; allowed: {', '.join(FUNCTIONS)}"
+        raise FormulaError(message, column, nearest(name, FUNCTIONS))
+    if name in ("min", "max"):
+        dimension = _alike(arguments, name, column)
+        values = [argument.value for argument in arguments]
+        return Amount(min(values) if name == "min" else max(values), dimension)
+    if len(arguments) != 1:
+        raise FormulaError(f"{name} takes one number, but {len(arguments)} are given", column)
+    if arguments[0].dimension != (0, 0):
+        raise FormulaError(f"{name} takes a number, but this is {arguments[0]}", column, "divide by a unit, / 1 B")
+    value = arguments[0].value
+    if name == "round":
+        return Amount(Fraction(math.floor(value + Fraction(1, 2))))
+    return Amount(Fraction(math.floor(value) if name == "floor" else math.ceil(value)))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files next to study.yaml that the manifest names. Owns where they are, not their content."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
+
+from longfat.study.schema.fields import fault, matching
+from longfat.study.schema.names import shown
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A file next to the manifest."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.path.name
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its content, in hexadecimal digits."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+
+
+def within(folder: Path, path: Path) -> bool:
+    """Return whether a file is in the folder itself, and not a link to another file of the user."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _next_to_manifest(given: Any, info: ValidationInfo) -> StudyFile:
+    """Return the named file; it must exist if the context has the manifest's ``folder``."""
+    if not isinstance(given, str) or not _NAME.fullmatch(given):
+        raise fault(
+            f"{shown(given)} is not the name of a file", "it must be next to study.yaml; name it without a folder"
+        )
+    folder = (info.context or {}).get("folder")
+    file = StudyFile(Path(folder or ".") / given)
+    if folder is not None and not file.path.is_file():
+        raise fault(f"no file {given!r} next to study.yaml")
+    if folder is not None and not within(Path(folder), file.path):
+        raise fault(f"{given!r} is a link out of the study's folder", "copy the file there")
+    return file
+
+
+FileName = Annotated[str, matching(_NAME, "the name of a file, without a folder")]
+
+OwnFile = Annotated[
+    Any,
+    AfterValidator(_next_to_manifest),
+    WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"}),
+    Field(description="a file next to study.yaml"),
+]

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loaded study: the header and every experiment with the points of its sweep, all checked.
+
+Owns the data that planning reads. Values are typed and concrete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from longfat.spec.runspec import Card, Scalar
+from longfat.spec.units import Duration, Size
+from longfat.study.catalog.kernels import OwnKernel
+from longfat.study.catalog.stacks import kernel_of_stack
+from longfat.study.models import Experiment, Header, HostKeys, Hosts, ProcessingTime
+from longfat.study.schema.names import Path
+from longfat.study.traffic.algorithm import Algorithm
+
+BACKEND = "backend"
+"""The factor of a study that is compared over backends."""
+
+# The kernel's sysctls for each recovery; without selective acknowledgments it follows RFC 6582.
+_RECOVERY = {
+    "sack": {"net.ipv4.tcp_sack": "1"},
+    "newreno": {"net.ipv4.tcp_sack": "0"},
+    "reno": {"net.ipv4.tcp_sack": "0"},
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One scenario: factor values in base units and as the manifest has them, and the experiment there.
+
+    ``places`` has the places of the experiment's parts in the file.
+    """
+
+    factors: dict[str, Scalar]
+    labels: dict[str, str]
+    experiment: Experiment
+    places: Mapping[Path, Path] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class ExcludedPoint:
+    """A point that the study leaves out, with the manifest's reason."""
+
+    factors: dict[str, Scalar]
+    reason: str
+
+
+@dataclass(frozen=True)
+class SweptExperiment:
+    """An experiment with all points of its sweep.
+
+    ``factors`` lists each factor's values in base units, ``derived`` the formulas of values that follow from them.
+    """
+
+    id: str
+    repetitions: int
+    factors: Mapping[str, Sequence[Scalar]]
+    points: tuple[Point, ...]
+    excluded: tuple[ExcludedPoint, ...]
+    derived: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """The names of the flows at any point, in the manifest's order."""
+        return self.names("flows")
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Return the names of the traffic of a kind at any point, in the manifest's order."""
+        return tuple(dict.fromkeys(one.name for point in self.points for _, one in point.experiment.entries(kind)))
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study. ``file`` is the manifest's path as it was given, for messages only."""
+
+    file: str
+    header: Header
+    experiments: tuple[SweptExperiment, ...]
+
+    def over_backends(self) -> Study:
+        """Return the study with the factor `backend` in every experiment, if it compares backends."""
+        names = self.header.backends
+        if not names:
+            return self
+        return replace(self, experiments=tuple(_over_backends(one, names) for one in self.experiments))
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.header.study
+
+    def algorithm(self, used: str | Algorithm) -> Algorithm:
+        """Return the algorithm that a flow names or defines."""
+        return used if isinstance(used, Algorithm) else self.header.algorithms[used]
+
+    def kernel_of(self, experiment: Experiment, stack: str | None = None) -> OwnKernel | None:
+        """Return the kernel of an experiment's runs; None if they name no kernel and add no file to one.
+
+        Runs that name no kernel have the kernel of the ``stack``, by default the study's stack.
+        """
+        name = experiment.kernel or self.header.kernel
+        used = {self.algorithm(one.algorithm).file for one in experiment.traffic}
+        sources = tuple(sorted((file for file in used if file), key=lambda file: file.name))
+        if name is None and not sources:
+            return None
+        named = self.header.kernels.get(name or "")
+        base = name or kernel_of_stack(stack or self.header.stack)
+        return replace(named.own if named else OwnKernel(base), sources=sources)
+
+    def own_kernels(self, stack: str | None = None) -> dict[str, OwnKernel]:
+        """Return the kernels to which the study adds files under a stack, by name."""
+        points = (point for experiment in self.experiments for point in experiment.points)
+        kernels = (self.kernel_of(point.experiment, stack) for point in points)
+        return {kernel.name: kernel for kernel in kernels if kernel and kernel.pieces}
+
+
+def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> SweptExperiment:
+    points = tuple(
+        replace(point, factors={**point.factors, BACKEND: name}, labels={**point.labels, BACKEND: name})
+        for point in experiment.points
+        for name in names
+    )
+    return replace(experiment, factors={**experiment.factors, BACKEND: names}, points=points)
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """The settings of senders and receivers from study and experiment together."""
+
+    mtu: Size
+    txqueuelen: int
+    tx_ring: int
+    interrupt_moderation: Duration | None
+    packet_time: Duration | None
+    processing_time: ProcessingTime | None
+    input_queue: int
+    window_meaning: str
+    sysctls: dict[str, str]
+    offloads: tuple[str, ...]
+    image: str | None
+    recovery: str | None
+
+    @property
+    def local_queue(self) -> int:
+        """Packets that a host holds before its wire: in the interface's queue and in the card's ring."""
+        return self.txqueuelen + self.tx_ring
+
+    @property
+    def card(self) -> Card | None:
+        """The card that arriving packets pass; None if it has no effect."""
+        moderation, packet = (time.value if time else 0 for time in (self.interrupt_moderation, self.packet_time))
+        found = Card(moderation, packet, self.input_queue)
+        return found if found.words else None
+
+    def requested_window(self, window: Size) -> int:
+        """Return the bytes to request of the socket: half of an effective window, because Linux doubles it "
+        "(socket(7))."""
+        return window.value // 2 if self.window_meaning == "effective" else window.value
+
+    def window_of(self, buffer_bytes: int) -> Size:
+        """Return the window that results in a socket buffer of ``buffer_bytes``."""
+        return Size(buffer_bytes if self.window_meaning == "effective" else buffer_bytes // 2)
+
+
+def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> HostSettings:
+    """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults.
+
+    With ``host``, the settings of this single host replace the settings of all hosts.
+    """
+    everywhere = (experiment, study)
+    own = (level.per_host[host] for level in everywhere if host in level.per_host)
+    layers: tuple[HostKeys, ...] = (*own, *everywhere)
+    recovery = next((layer.recovery for layer in layers if layer.recovery), None)
+    return HostSettings(
+        mtu=next((layer.mtu for layer in everywhere if layer.mtu), Size(1500)),
+        # Linux gives an Ethernet interface a queue of 1000 packets (DEFAULT_TX_QUEUE_LEN).
+        txqueuelen=next((layer.txqueuelen for layer in layers if layer.txqueuelen), 1000),
+        interrupt_moderation=next(
+            (layer.interrupt_moderation for layer in layers if layer.interrupt_moderation is not None), None
+        ),
+        packet_time=next((layer.packet_time for layer in layers if layer.packet_time is not None), None),
+        processing_time=next((layer.processing_time for layer in layers if layer.processing_time), None),
+        input_queue=next((layer.input_queue for layer in layers if layer.input_queue), Card.input_packets),
+        tx_ring=next((layer.tx_ring for layer in layers if layer.tx_ring is not None), 0),
+        window_meaning=next((layer.window_meaning for layer in everywhere if layer.window_meaning), "effective"),
+        sysctls={
+            **{name: value for layer in reversed(layers) for name, value in layer.sysctls.items()},
+            **_RECOVERY.get(recovery or "", {}),
+        },
+        offloads=next((layer.offloads for layer in layers if layer.offloads is not None), ()),
+        image=next((layer.image for layer in layers if layer.image), None),
+        recovery=recovery,
+    )

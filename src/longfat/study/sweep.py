@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The points of a sweep, and the checks that need only the sweep itself.
+
+Owns the expansion of product, zips and exclusions. Must not judge whether a value fits the place where it is used: the
+models do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from longfat.spec.runspec import Scalar
+from longfat.spec.units import read_quantity
+from longfat.study.axes import Exclusion, Record, Sweep
+from longfat.study.schema.names import Finding, Path, nearest, unknown
+from longfat.system.errors import StudyError
+
+MAX_POINTS = 20_000  # more is a mistake: it would run for days
+
+
+@dataclass(frozen=True)
+class Level:
+    """One value of a factor: in base units, as given, its place, and the fields of the record that it names.
+
+    ``path`` is the place of the value in the sweep, ``fields_path`` the place of a record outside the sweep.
+    """
+
+    value: Scalar
+    given: Scalar
+    path: Path
+    fields: Mapping[str, Any] | None = field(default=None, compare=False)
+    fields_path: Path | None = None
+
+
+Cell = dict[str, Level]
+Records = Mapping[str, tuple[Path, Mapping[str, Any]]]
+"""All named records with their places in the document."""
+
+
+def base_value(given: Scalar) -> Scalar:
+    """Return a factor's value as the lock has it: quantities in base units, others as given."""
+    if not isinstance(given, str):
+        return given
+    try:
+        quantity = read_quantity(given)
+    except StudyError:
+        return given  # reported where the factor is used, with the values allowed there
+    return quantity.value if quantity else given
+
+
+def same(one: Scalar, other: Scalar) -> bool:
+    """Return whether two factor values are equal; unlike in Python, true is not 1."""
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def factor_levels(sweep: Sweep, records: Records | None = None) -> dict[str, tuple[Level, ...]]:
+    """Return the values of every factor in the manifest's order, with the records that they name."""
+    return {
+        name: tuple(_level(given, ("sweep", *group, name, index), records or {}) for index, given in enumerate(values))
+        for group, factors in sweep.groups
+        for name, values in factors.items()
+    }
+
+
+def _level(given: Scalar | Record, path: Path, records: Records) -> Level:
+    if isinstance(given, Record):
+        return Level(given.name, given.name, path, given.fields)
+    place, fields = records.get(given, (None, None)) if isinstance(given, str) else (None, None)
+    return Level(base_value(given), given, path, fields, place)
+
+
+def grid(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
+    """Return all points before exclusion; one empty point if nothing is varied."""
+    axes: list[list[Cell]] = [[{name: level} for level in levels[name]] for name in sweep.product]
+    for _, names in sweep.zips:
+        rows = zip(*(levels[name] for name in names), strict=True)
+        axes.append([dict(zip(names, row, strict=True)) for row in rows])
+    return [
+        {name: level for cell in combination for name, level in cell.items()}
+        for combination in itertools.product(*axes)
+    ]
+
+
+def exclusion_of(cell: Cell, sweep: Sweep) -> Exclusion | None:
+    """Return the first exclusion that applies to a point, or None."""
+    return next((exclusion for exclusion in sweep.exclude if _meets(cell, exclusion.when)), None)
+
+
+def _meets(cell: Cell, when: Mapping[str, Scalar]) -> bool:
+    return all(name in cell and same(cell[name].value, base_value(given)) for name, given in when.items())
+
+
+def sweep_findings(sweep: Sweep) -> list[Finding]:
+    """Return the faults of a sweep; without any, ``grid`` can expand it."""
+    found = [*_double_factors(sweep), *_shape_findings(sweep)]
+    levels = factor_levels(sweep)
+    found += [*_repeated_values(sweep, levels), *_unknown_values(sweep, levels)]
+    return found or [*_repeated_rows(sweep, levels), *_vain_exclusions(sweep, levels)]
+
+
+def _double_factors(sweep: Sweep) -> Iterator[Finding]:
+    """Yield names that occur in two places of a sweep."""
+    taken = dict.fromkeys(sweep.product, "product")
+    for group, factors in sweep.zips:
+        for name in factors:
+            if name in taken:
+                message = f"{name!r} is also in {taken[name]}; a factor belongs to one of them"
+                yield Finding(("sweep", *group, name), message)
+            taken.setdefault(name, "another zip")
+    for name in sweep.derived:
+        if name in taken:
+            yield Finding(("sweep", "derived", name), f"{name!r} is also a factor; a name has one meaning")
+
+
+def _shape_findings(sweep: Sweep) -> Iterator[Finding]:
+    """Yield empty lists, zips of unequal length, and too many points."""
+    points = math.prod(len(values) for values in sweep.product.values())
+    for group, factors in sweep.groups:
+        for name, values in factors.items():
+            if not values:
+                message = "has no values, so the sweep yields nothing; give at least one"
+                yield Finding(("sweep", *group, name), message)
+    for group, factors in sweep.zips:
+        lengths = {name: len(values) for name, values in factors.items()}
+        if len(set(lengths.values())) > 1:
+            listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+            yield Finding(("sweep", *group), f"lists of unequal length: {listing}; they are read in parallel")
+        points *= max([1, *lengths.values()])
+    if points > MAX_POINTS:
+        yield Finding(("sweep",), f"yields {points} points; allowed: up to {MAX_POINTS}")
+
+
+def _repeated_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
+    """Return findings of values of a product that are given twice."""
+    return [
+        Finding(level.path, f"{level.given!r} is given twice; each value is allowed once")
+        for name in sweep.product
+        for index, level in enumerate(levels[name])
+        if any(same(level.value, earlier.value) for earlier in levels[name][:index])
+    ]
+
+
+def _repeated_rows(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> Iterator[Finding]:
+    """Yield rows of a zip that are given twice."""
+    for _, names in sweep.zips:
+        rows = list(zip(*(levels[name] for name in names), strict=True))
+        for index, row in enumerate(rows):
+            if any(all(same(a.value, b.value) for a, b in zip(row, other, strict=True)) for other in rows[:index]):
+                yield Finding(row[0].path, f"row {index + 1} of zip is given twice; each row is allowed once")
+
+
+def _unknown_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
+    """Return findings of unknown factors and values in exclusions."""
+    return [
+        fault.below("sweep", "exclude", index, "when")
+        for index, exclusion in enumerate(sweep.exclude)
+        for name, given in exclusion.when.items()
+        if (fault := value_fault(name, given, levels))
+    ]
+
+
+def _vain_exclusions(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
+    """Return findings of exclusions that match no point, and of a sweep without a point left."""
+    cells = grid(sweep, levels)
+    found = [
+        Finding(("sweep", "exclude", index, "when"), "matches no point of the sweep", "correct or remove it")
+        for index, exclusion in enumerate(sweep.exclude)
+        if not any(_meets(cell, exclusion.when) for cell in cells)
+    ]
+    if all(exclusion_of(cell, sweep) for cell in cells):
+        found.append(Finding(("sweep",), f"yields nothing: all of its {len(cells)} points are excluded"))
+    return found
+
+
+def value_fault(name: str, given: Scalar, levels: Mapping[str, tuple[Level, ...]]) -> Finding | None:
+    """Return the fault of an unknown factor or value, or None; the path is the factor's name."""
+    if name not in levels:
+        return Finding((name,), *unknown("factor", name, levels))
+    if any(same(level.value, base_value(given)) for level in levels[name]):
+        return None
+    texts = [str(level.given) for level in levels[name]]
+    message = f"{name} never is {given!r}; its values: {', '.join(texts)}"
+    return Finding((name,), message, nearest(given, texts))

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Web traffic: users at one host that fetch files from an HTTP server at another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from longfat.spec.gates import Evidence
+from longfat.spec.runspec import Web as Record
+from longfat.spec.units import Ratio
+from longfat.study.catalog.web import WEB_MODELS
+from longfat.study.schema import fields as f
+from longfat.study.traffic.asked import algorithm_holds, errors_text, total_errors, was_reported
+from longfat.study.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
+
+SECONDS_PER_REQUEST = 3e-3  # programs and connection of a request, without its packets
+# Allowed share of failed requests. Nothing in a guest refuses a request, so failures point to a limit of the programs;
+# a thousandth changes the bytes by less than the model's own randomness.
+ERROR_SHARE = 0.001
+
+
+class Web(TcpEntry):
+    """Web users at one host that fetch files from an HTTP server at another."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{name: surf, from: client1, to: server, algorithm: reno, users: 100, duration: 60 s}",
+    )
+
+    sender: f.NodeName = Field(alias="from", description="host of the HTTP server, which sends the data")
+    receiver: f.NodeName = Field(alias="to", description="host of the users")
+    duration: f.Length = Field(description="time in which the users send requests")
+    users: Annotated[int, Field(strict=True, ge=1, le=20_000)] = Field(description="users, each with one connection")
+    model: Annotated[str, f.among("web model", WEB_MODELS)] = Field(
+        default="surge", description="files and times of requests (default surge)"
+    )
+    off_times: f.OffTimes = Field(
+        default=Ratio(1_000_000), description="factor of the model's times between requests (default 100 %)"
+    )
+
+    @property
+    def draws(self) -> bool:
+        """Always true: files and OFF times are drawn."""
+        return True
+
+
+def users_were_served(evidence: Evidence) -> Iterator[str]:
+    """Users got replies, and few errors: a failed request moves no data, and its user continues early."""
+    for report in evidence.told.get("web", ()):
+        errors, replies = sum(report["errors"].values()), report["replies"]
+        if not replies:
+            yield f"the users of {report['web']} got no reply"
+        elif errors > ERROR_SHARE * (errors + replies):
+            kinds, share = errors_text(report["errors"]), 100 * errors / (errors + replies)
+            yield f"{share:.2g} % of the requests of {report['web']} failed ({kinds}), allowed {100 * ERROR_SHARE:g} %"
+
+
+class WebTraffic(Section[Web, Record]):
+    """The kind of web traffic."""
+
+    model = Web
+    meaning = "the web traffic"
+    one = "web traffic"
+    route_sets_algorithm = True
+    gates = (
+        was_reported("web", "web traffic {} was"),
+        algorithm_holds("web", "the server of {}"),
+        users_were_served,
+    )
+    tables = (
+        Table(
+            "web",
+            "web.json",
+            {
+                "web": "text",
+                "sender": "text",
+                "receiver": "text",
+                "cca": "text",
+                "model": "text",
+                "users": "whole",
+                "start_us": "whole",
+                "end_us": "whole",
+                "bytes_received": "whole",
+                "replies": "whole",
+                "errors": "whole",
+                "unfinished": "whole",
+                "mean_reply_us": "whole",
+            },
+            written=lambda spec: bool(spec.web),
+            row=total_errors,
+            what="One row for each group of web users.",
+            meanings={
+                "web": "name of the web traffic in the study",
+                "model": "model of the users",
+                "users": "number of users",
+                "replies": "complete replies",
+                "errors": "failed requests",
+                "unfinished": "requests without a complete answer at the end",
+                "mean_reply_us": "mean time from a request to its reply's last byte",
+            },
+        ),
+    )
+
+    def record(self, entry: Web, around: Around) -> Record:
+        """Return the users as the guest gets them."""
+        return Record(
+            name=entry.name,
+            sender=entry.sender,
+            receiver=entry.receiver,
+            users=entry.users,
+            cca=around.algorithm(entry.algorithm).cca,
+            duration_us=entry.duration.value,
+            model=entry.model,
+            off_ppm=entry.off_times.value,
+            start_us=entry.start.value,
+        )
+
+    def words(self, record: Record) -> str:
+        """Return the number of users, and their model."""
+        return f"{self.drawn(record)} ({record.model}, OFF times {record.off_ppm / 1e4:g} %)"
+
+    def cost(self, record: Record, path: Path) -> Cost:
+        """Return the demand of all users over their time in the model, which shorter OFF times extend."""
+        model, seconds = WEB_MODELS[record.model], record.users * record.duration_us / record.off_ppm
+        return Cost(seconds * model.bytes_per_s / path.mtu_bytes, seconds * model.requests_per_s * SECONDS_PER_REQUEST)
+
+    def drawn(self, record: Record) -> str:
+        """Return the number of users."""
+        return f"{record.users} web users"
+
+
+KIND = WebTraffic()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings that are allowed in a study but probably not intended: warnings, each with file, line and key.
+
+A study with warnings runs unchanged; wrong settings are in ``lint``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from longfat.spec.units import Rate
+from longfat.study.catalog.ccas import PARAMETER_SYSCTLS
+from longfat.study.catalog.sysctls import SYSCTLS, any_interface
+from longfat.study.exact import exact_step
+from longfat.study.idle import idle_repetitions
+from longfat.study.models import Experiment, HostKeys, Hosts
+from longfat.study.schema.names import Finding, Path, nearest
+from longfat.study.schema.source import Source
+from longfat.study.study import Study, SweptExperiment, host_settings
+from longfat.study.topologies import Dumbbell, end_hosts
+from longfat.system.errors import Problem
+
+
+def study_warnings(source: Source, study: Study) -> tuple[Problem, ...]:
+    """Return the warnings about a study that was read from ``source``."""
+    general = tuple(source.problem(finding) for finding in _sysctls_without_kernel(study.header.hosts))
+    return general + tuple(
+        source.problem(finding.below("experiments", index))
+        for index, swept in enumerate(study.experiments)
+        for finding in (
+            *_swept_warnings(swept, study.header.hosts),
+            *_unknown_sysctls(swept),
+            *idle_repetitions(swept, study.header),
+        )
+    )
+
+
+def _unknown_sysctls(swept: SweptExperiment) -> Iterator[Finding]:
+    return iter(dict.fromkeys(one for point in swept.points for one in _sysctls_without_kernel(point.experiment.hosts)))
+
+
+def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
+    """Yield sysctls that the project's kernel lacks: backends with that kernel refuse the runs."""
+    message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
+    layers: list[tuple[Path, HostKeys]] = [(("hosts",), hosts)]
+    layers += [(("hosts", "per_host", name), one) for name, one in hosts.per_host.items()]
+    for path, layer in layers:
+        for name in layer.sysctls:
+            if (given := any_interface(name)) not in SYSCTLS and given not in PARAMETER_SYSCTLS:
+                yield Finding((*path, "sysctls", name), message, nearest(given, SYSCTLS))
+
+
+def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
+    """Yield the first warning about each key, with the number of points that it applies to."""
+    found: dict[tuple[str | int, ...], list[tuple[str, Finding]]] = {}
+    for point in swept.points:
+        place = ", ".join(f"{name}={label}" for name, label in point.labels.items())
+        for finding in (*_idle_queues(point.experiment, hosts), *exact_step(point.experiment, hosts)):
+            found.setdefault(finding.path, []).append((place, finding))
+    for places in found.values():
+        place, first = places[0]
+        count = f"; so in {len(places)} of {len(swept.points)} scenarios, the first with {place}" if place else ""
+        yield Finding(first.path, first.message + count, first.hint)
+
+
+def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
+    """Yield queues of a switch that cannot fill: the hosts before it have longer queues, and together no higher rate.
+
+    Packets then wait, and are dropped, at the hosts, and the length of the switch's queue has no effect.
+    """
+    topology = experiment.topology
+    if not isinstance(topology, Dumbbell):
+        return
+    host_rate = topology.host_rate or topology.rate
+    if host_rate == "unlimited":
+        return
+    clients, servers = end_hosts(topology.kind, topology.senders, topology.receivers)
+    sending = {one.sender for one in experiment.sent}
+    ends = {"bottleneck_queue": ("switch", clients), "reverse_queue": ("switch2", servers)}
+    for key, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
+        (switch, before), held = ends[key], queue.to_run(place).limit_packets
+        active = [name for name in before if name in sending]
+        lengths = sorted({host_settings(hosts, experiment.hosts, name).local_queue for name in active})
+        together = Rate(len(active) * host_rate.value)
+        if active and together <= place.rate and held is not None and lengths[0] > held:
+            send, rate, wait = ("sends at", f"{together}", "its")
+            local = " to ".join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))
+            if len(active) > 1:
+                send, rate, wait = ("send at", f"{together} together", "their")
+            message = (
+                f"the queue of {switch!r}, {held} packets, cannot fill: {_listed(active)} before it {send} "
+                f"{rate} and {switch!r} at {place.rate}; packets wait in {wait} own queue of {local} packets"
+            )
+            yield Finding(("topology", key), message, f"a host_rate above that of {switch!r}, or more senders, fill it")
+
+
+def _listed(names: list[str]) -> str:
+    """Format names: ``'a'``, ``'a' and 'b'``, ``'a' to 'd'``."""
+    if len(names) > 2:
+        return f"{names[0]!r} to {names[-1]!r}"
+    return " and ".join(map(repr, names))

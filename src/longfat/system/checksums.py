@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checksums of the files that each step made and used, so that a file that was changed since is refused by name.
+
+Owns ``checksums/STEP.json`` in a results folder (docs/data.md). A step's checksums include the checksums of the steps
+before it, and every reader of a step's files checks them. Must not know what the files mean. They are no signature:
+whoever may write to the folder can make them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from longfat.system.errors import RecordError, RigError
+from longfat.system.files import write_whole
+
+CHECKSUMS = "checksums"
+FORMAT = 1
+SHOWN = 5  # files that an error names
+RAW = "raw/"  # records may be taken away all together, and what was made of them stays of use
+
+Step = Literal["lock", "dataset", "verdicts", "figures", "report"]
+
+
+@dataclass(frozen=True)
+class _Words:
+    since: str
+    remedy: str
+
+
+_WORDS: Mapping[Step, _Words] = {
+    "lock": _Words("the plan was locked", "`longfat run STUDY` writes it again; valid runs are kept"),
+    "dataset": _Words("the dataset was built", "`longfat report STUDY` rebuilds it from the raw records"),
+    "verdicts": _Words("the claims were judged", "`longfat report STUDY` judges them again"),
+    "figures": _Words("the figures were drawn", "`longfat report STUDY` draws them again"),
+    "report": _Words("the report was written", "`longfat report STUDY` writes it again"),
+}
+
+
+def write_checksums(results: Path, step: Step, files: Iterable[Path], study: Iterable[Path] = ()) -> None:
+    """Write the checksums of a step: ``files`` of the results folder that it made or used, and of the ``study``.
+
+    Files of the study may be missing now, and must then be missing later. Raises RigError if a file cannot be read or
+    the checksums cannot be written.
+    """
+    try:
+        data: dict[str, object] = {
+            "format": FORMAT,
+            "results": {path.relative_to(results).as_posix(): _digest(path) for path in files},
+            "study": {path.name: _digest(path) if path.exists() else None for path in study},
+        }
+        data["sha256"] = _own(data)
+        place = checksums_of(results, step)
+        place.parent.mkdir(exist_ok=True)
+        write_whole(place, json.dumps(data, sort_keys=True, indent=1) + "\n")
+    except OSError as error:
+        raise RigError(
+            f"the checksums of the {step} cannot be written: {error.strerror}", where=str(error.filename or results)
+        ) from error
+
+
+def checksums_of(results: Path, step: Step) -> Path:
+    """Return the file of a step's checksums, itself among the files of the steps that follow."""
+    return results / CHECKSUMS / f"{step}.json"
+
+
+def verify_checksums(results: Path, step: Step, study: Path | None = None) -> None:
+    """Raise RecordError with each file's name unless all files are as they were at the end of the step.
+
+    Files of the study's folder are compared where it is given.
+    """
+    words, place = _WORDS[step], checksums_of(results, step)
+    try:
+        data = json.loads(place.read_text(encoding="ascii"))
+        if data["format"] != FORMAT:
+            raise ValueError(f"format is {data['format']!r}, not {FORMAT}")
+        if data.pop("sha256") != _own(data):
+            raise ValueError("it was changed itself")
+        listed = dict(data["results"]), dict(data["study"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = "there is none" if isinstance(error, FileNotFoundError) else repr(error)
+        raise RecordError(f"the checksums cannot be read: {reason}", where=str(place), hint=words.remedy) from error
+    changed = list(_changed(results, listed[0])) + (list(_changed(study, listed[1])) if study else [])
+    if changed:
+        more = f", and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
+        message = f"not as it was when {words.since}: {', '.join(changed[:SHOWN])}{more}"
+        raise RecordError(message, where=str(results), hint=words.remedy)
+
+
+def _changed(folder: Path, listed: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield changed files and the kind of change."""
+    records = [name for name in listed if name.startswith(RAW)]
+    gone = {*records} if not any((folder / name).exists() for name in records) else {*()}
+    for name, digest in listed.items():
+        path = folder / name
+        try:
+            now = _digest(path) if path.exists() or path.is_symlink() else None
+        except OSError as error:
+            yield f"{path} ({(error.strerror or str(error)).lower()})"
+            continue
+        if now != digest and name not in gone:
+            yield f"{path} ({'missing' if now is None else 'added' if digest is None else 'changed'})"
+
+
+def _own(data: Mapping[str, object]) -> str:
+    """Return the digest of the other checksums, which distinguishes damaged checksums from damaged files."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

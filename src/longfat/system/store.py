@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Items that one process makes while others wait, and that are either complete or absent.
+
+Owns the draft next to an item, the lock, and the rename. Must not know what an item is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from longfat.system.errors import RigError
+from longfat.system.files import flush_file_system
+from longfat.system.locks import held
+
+
+@contextmanager
+def draft(target: Path) -> Iterator[Path]:
+    """Yield a path in a separate folder next to the target; what the block makes there replaces the target.
+
+    That folder also takes other files. It is removed when the block ends or, if the process was killed, when the next
+    draft of the target begins: one process makes a target at a time. On an error the target is unchanged. Raises
+    OSError.
+    """
+    for left in target.parent.glob(f"{_prefix(target)}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    scratch = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
+    try:
+        scratch.chmod(0o755)  # programs of other users work there too
+        new = scratch / target.name
+        yield new
+        if target.is_dir():
+            target.rename(scratch / f"replaced-{target.name}")  # rename(2) replaces a file, but no full folder
+        new.rename(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def keep(
+    target: Path,
+    make: Callable[[Path], None],
+    what: str,
+    size: str,
+    *,
+    right: Callable[[Path], bool] = Path.exists,
+    lock: Path | None = None,
+) -> Path:
+    """Return ``target``, made now unless it exists and is ``right``; if it exists, nothing is written to its folder.
+
+    ``make`` gets the path of a ``draft``; every user may read the result. ``what`` names the item in messages, and
+    ``size`` the disk space that it needs. Raises RigError if it cannot be written.
+    """
+    if right(target):
+        return target
+    with in_cache(target, what, size), _for_everybody(), held(lock or target.with_name(f"{target.name}.lock")):
+        if not right(target):
+            with draft(target) as new:
+                make(new)
+                _remove_but(new)
+                flush_file_system(new.parent)
+    return target
+
+
+def _remove_but(new: Path) -> None:
+    """Remove everything else in the folder of the draft, before it would reach the disk."""
+    for path in new.parent.iterdir():
+        if path == new:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
+@contextmanager
+def _for_everybody() -> Iterator[None]:
+    """Let every user read the files that the block makes."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
+    """Raise RigError instead of an OSError: ``what`` cannot be written to ``target``."""
+    try:
+        yield
+    except OSError as error:
+        reason, place = error.strerror, error.filename
+        if isinstance(error, shutil.Error):  # of a copied tree, which lists a source, a target and a reason for each
+            _, place, reason = error.args[0][0]
+        raise RigError(
+            f"{what} cannot be written: {reason}",
+            where=str(place or target),
+            hint=f"it needs {size} of disk space in a folder that you own; LONGFAT_CACHE names another folder",
+        ) from error
+
+
+def _prefix(target: Path) -> str:
+    return f".partial-{target.name}-"
