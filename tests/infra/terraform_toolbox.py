@@ -13,7 +13,9 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ import pytest
 from longfat.cache import cache_folder
 
 INFRA = Path(__file__).resolve().parents[2] / "infra"
+QEMU_STUB = Path(__file__).with_name("qemu_stub.py")
 SCHEMA_PROVIDER = INFRA / "terraform/schema-provider"
 MODULES = sorted(str(path.parent.relative_to(INFRA)) for path in INFRA.rglob("versions.tf"))
 ENVIRONMENTS = [name for name in MODULES if "/environments/" in name]
@@ -155,3 +158,28 @@ def make_terraform(session: Path) -> Terraform:
 
 def inventory_schema() -> dict[str, Any]:
     return dict(json.loads((INFRA / "inventory.schema.json").read_text()))
+
+
+def write_qemu_stub(program: Path, scratch: Path) -> None:
+    """Write a program that replaces QEMU by a stub, whose behaviour is set by files in ``scratch``."""
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{QEMU_STUB}" "{scratch}" "$@"\n')
+    program.chmod(0o755)
+
+
+def machines(folder: Path) -> dict[str, int]:
+    """Return the process of each machine in a lab's folder of machines."""
+    return {path.stem: int(path.read_text()) for path in folder.glob("*.pid")}
+
+
+def runs(number: int) -> bool:
+    """Return whether a process is a running machine."""
+    try:
+        return QEMU_STUB.name in Path(f"/proc/{number}/cmdline").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def end_machines(folder: Path) -> None:
+    """Kill the machines that still run."""
+    for number in filter(runs, machines(folder).values()):
+        os.kill(number, signal.SIGKILL)

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from terraform_toolbox import inventory_schema, terraform_program
+from terraform_toolbox import end_machines, inventory_schema, machines, runs, terraform_program, write_qemu_stub
 from typer.testing import CliRunner
 
 from longfat.cli import app
@@ -24,7 +23,6 @@ from longfat.testbed.provision import local
 
 pytestmark = pytest.mark.terraform
 
-STUB = Path(__file__).with_name("qemu_stub.py")
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAbc"
 
 
@@ -36,8 +34,7 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     programs = scratch / "programs"
     programs.mkdir()
     (programs / "terraform").symlink_to(program.resolve())
-    (programs / "qemu-system-x86_64").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STUB}" "{scratch}" "$@"\n')
-    (programs / "qemu-system-x86_64").chmod(0o755)
+    write_qemu_stub(programs / "qemu-system-x86_64", scratch)
     (scratch / "disk.raw").write_bytes(b"userland")
     (scratch / "settings.tfrc").touch()
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
@@ -45,9 +42,7 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(scratch / "settings.tfrc"))
     monkeypatch.setattr(local, "build_disk", lambda say: scratch / "disk.raw")
     yield scratch / "labs"
-    for number in pids(scratch / "labs/local/machines").values():
-        if runs(number):
-            os.kill(number, signal.SIGKILL)
+    end_machines(scratch / "labs/local/machines")
     shutil.rmtree(scratch)
 
 
@@ -55,17 +50,6 @@ def call(*arguments: str, status: int = 0) -> str:
     done = CliRunner().invoke(app, ["lab", *arguments], env={"COLUMNS": "300"})
     assert done.exit_code == status, done.output
     return done.output
-
-
-def pids(machines: Path) -> dict[str, int]:
-    return {path.stem: int(path.read_text()) for path in machines.glob("*.pid")}
-
-
-def runs(number: int) -> bool:
-    try:
-        return STUB.name in Path(f"/proc/{number}/cmdline").read_text()
-    except FileNotFoundError:
-        return False
 
 
 def inventory(folder: Path) -> dict[str, Any]:
@@ -81,14 +65,14 @@ def test_local_machines_come_up_are_mended_and_leave_nothing(labs: Path) -> None
 
     call("up", "local", "--yes")
     folder = labs / "local"
-    before = pids(folder / "machines")
+    before = machines(folder / "machines")
     assert sorted(before) == ["receiver", "router", "sender"]
     assert [len(host["nics"]) for host in inventory(folder)["hosts"]] == [2, 2, 2]
     assert len((folder / "known_hosts").read_text().splitlines()) == 3
     assert "local: local, study any" in call("list")
 
     assert "nothing to do" in call("up", "local", "--yes")
-    assert pids(folder / "machines") == before
+    assert machines(folder / "machines") == before
 
     os.kill(before["router"], signal.SIGKILL)
     while runs(before["router"]):
@@ -96,7 +80,7 @@ def test_local_machines_come_up_are_mended_and_leave_nothing(labs: Path) -> None
     (folder / "inventory.json").write_text("{")
     said = call("up", "local", "--yes")
     assert '-/+ terraform_data.machine["router"]' in said and '-/+ terraform_data.machine["sender"]' not in said
-    after = pids(folder / "machines")
+    after = machines(folder / "machines")
     assert runs(after["router"]) and after["sender"] == before["sender"]
     assert len(inventory(folder)["hosts"]) == 3
 
@@ -116,7 +100,7 @@ def test_a_machine_that_does_not_start_is_named_and_the_next_command_goes_on(
     assert not (labs / "local/inventory.json").exists()
     (labs.parent / "router.refuse").unlink()
     call("up", "local", "--yes")
-    assert sorted(pids(labs / "local/machines")) == ["receiver", "router", "sender"]
+    assert sorted(machines(labs / "local/machines")) == ["receiver", "router", "sender"]
     call("down", "local", "--yes")
     assert list(labs.iterdir()) == []
 

@@ -10,7 +10,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,12 +18,19 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from terraform_toolbox import Terraform, inventory_schema, make_terraform
+from terraform_toolbox import (
+    Terraform,
+    end_machines,
+    inventory_schema,
+    machines,
+    make_terraform,
+    runs,
+    write_qemu_stub,
+)
 
 pytestmark = pytest.mark.terraform
 
 LOCAL = "terraform/environments/local"
-STUB = Path(__file__).with_name("qemu_stub.py")
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAbc somebody"
 NAMES = ("receiver", "router", "sender")
 NO_CHANGES, CHANGES = 0, 2
@@ -77,7 +83,7 @@ class Lab:
         return dict(json.loads(self.run("output", "-json", "inventory").stdout))
 
     def pids(self) -> dict[str, int]:
-        return {path.stem: int(path.read_text()) for path in self.folder.glob("*.pid")}
+        return machines(self.folder)
 
     def end_by_force(self, name: str) -> None:
         number = self.pids()[name]
@@ -90,13 +96,6 @@ def wait_for_end(handle: int) -> None:
     """Wait until the process behind a pidfd has ended."""
     select.select([handle], [], [])
     os.close(handle)
-
-
-def runs(number: int) -> bool:
-    try:
-        return STUB.name in Path(f"/proc/{number}/cmdline").read_text()
-    except FileNotFoundError:
-        return False
 
 
 def free_ports(count: int) -> list[int]:
@@ -113,8 +112,7 @@ def lab(terraform: Terraform, tmp_path: Path) -> Iterator[Lab]:
     # A path of pytest's is too long for a socket's name.
     scratch = Path(os.path.realpath(subprocess.check_output(["mktemp", "-d"], text=True).strip()))
     program = scratch / "qemu"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STUB}" "{scratch}" "$@"\n')
-    program.chmod(0o755)
+    write_qemu_stub(program, scratch)
     image = scratch / "image.raw"
     image.write_bytes(b"userland")
     ports = free_ports(len(NAMES))
@@ -133,9 +131,7 @@ def lab(terraform: Terraform, tmp_path: Path) -> Iterator[Lab]:
         },
     )
     yield made
-    left = [number for number in made.pids().values() if runs(number)]
-    for number in left:
-        os.kill(number, signal.SIGKILL)
+    end_machines(made.folder)
     shutil.rmtree(scratch)
 
 

@@ -89,21 +89,25 @@ class DebianMachine:
         return done.stdout.strip()
 
     def inventory(self) -> dict[str, Any]:
-        """The lab of this one machine, after infra/inventory.schema.json but for the sender and the receiver."""
+        """The lab of this machine, the router, and of a sender and a receiver that do not exist."""
         host_key = " ".join((self.folder / "ssh_host_ed25519_key.pub").read_text().split()[:2])
+
+        def host(role: str, port: int, links: dict[str, str]) -> dict[str, Any]:
+            return {
+                "name": role,
+                "role": role,
+                "ssh": {"address": "127.0.0.1", "port": port, "user": "root", "host_key": host_key},
+                "nics": [{"link": link, "mac": mac, "pci": None, "vlan": None} for link, mac in links.items()],
+                "placement": {"provider": "qemu", "location": None, "machine_type": None, "id": None},
+            }
+
+        ends = zip(("sender", "receiver"), LINKS, strict=True)
+        others = [host(role, number, {link: "52:54:00:ff:ff:ff"}) for number, (role, link) in enumerate(ends, 1)]
         return {
             "format": 1,
             "environment": "local",
             "tags": {"study": "test", "owner": "test", "expires": None},
-            "hosts": [
-                {
-                    "name": "router",
-                    "role": "router",
-                    "ssh": {"address": "127.0.0.1", "port": self.port, "user": "root", "host_key": host_key},
-                    "nics": [{"link": link, "mac": mac, "pci": None, "vlan": None} for link, mac in LINKS.items()],
-                    "placement": {"provider": "qemu", "location": None, "machine_type": None, "id": None},
-                }
-            ],
+            "hosts": [host("router", self.port, LINKS), *others],
         }
 
     def write_inventory(self) -> Path:

@@ -59,7 +59,7 @@ def play(machine: DebianMachine, kernel: Path, *options: str) -> tuple[dict[str,
     """Prepare the machine: the recap's counts, and everything that was printed."""
     done = subprocess.run(
         [
-            *(ANSIBLE / "provision", machine.folder / "inventory.json", machine.folder / "lab"),
+            *(ANSIBLE / "provision", machine.folder / "inventory.json", machine.folder / "lab", "--limit", "router"),
             *(
                 "--private-key",
                 machine.key,

@@ -21,7 +21,12 @@ STUDY = Path(__file__).parents[2] / "experiments" / "_smoke"
 USER = 12345
 BROKEN = 'raise ImportError("a package of the user")\n'
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("apptainer"), reason="apptainer is not installed")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (shutil.which("apptainer") and shutil.which("buildah")), reason="apptainer or buildah is not installed"
+    ),
+]
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ READ_ONLY = ("--read-only", "--tmpfs", "/tmp:exec", "--user", f"{ANOTHER_USER}:{
 
 
 def traces() -> dict[str, object]:
-    """What a daemon and its containers could leave: processes, mounts, network links, rules, cgroups, folders."""
+    """Return what a daemon and its containers could leave: processes, mounts, links, rules, cgroups, folders."""
     names = []
     for path in Path("/proc").glob("[0-9]*/comm"):
         with suppress(OSError):  # it has ended
@@ -65,6 +65,8 @@ def docker() -> Iterator[Docker]:
 @pytest.fixture(scope="module")
 def archive(docker: Docker) -> Path:
     """The archive, built now from the user's own cache folder."""
+    if not shutil.which("buildah"):
+        dockerd.refuse("missing: buildah (images/packages-oci.txt)")
     return build(Console())
 
 
@@ -83,7 +85,7 @@ def image(docker: Docker, archive: Path) -> Iterator[str]:
 
 
 def results_of(user: int, folder: Path) -> Path:
-    """A results folder that belongs to ``user`` if this process may give it away."""
+    """Make a results folder that belongs to ``user`` if this process may give it away."""
     folder.mkdir()
     folder.chmod(0o777)
     if os.geteuid() == 0:

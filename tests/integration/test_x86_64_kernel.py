@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The x86-64 package: what it holds, and what its kernel does in a virtual machine, which needs no KVM."""
+"""The x86-64 package: its content, and its kernel in a virtual machine, which needs no KVM."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.qemu
 
 PARAMETERS = {parameter.sysctl: parameter for cca in CCAS.values() for parameter in cca.parameters.values()}
 FLOW_BYTES = 1_000_000
-# What modules say that look for their device when they are loaded; that of ptp_kvm is a hypervisor.
+# Messages of modules that look for their device when they are loaded; the device of ptp_kvm is a hypervisor.
 NO_DEVICE = {"No such device"}
 NO_KVM = {"kernel/drivers/ptp/ptp_kvm.ko": "Operation not supported"}
 
@@ -52,7 +52,7 @@ def unpacked(kernel: KernelBuild, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="module")
 def answer(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a virtual machine with that kernel says when it was asked everything."""
+    """Answers of a virtual machine with that kernel."""
     question = {
         "ccas": list(CCAS),
         "flow_bytes": FLOW_BYTES,

@@ -82,7 +82,7 @@ def test_a_fetched_source_is_kept_and_nothing_else(kernels: Path, tmp_path: Path
 
 
 def fall_back(kernels: Path) -> tuple[list[str], str]:
-    """What is said, and the error that kernel.org's absence then gives."""
+    """Return the messages of a build, and its error because kernel.org is not available either."""
     said: list[str] = []
     with pytest.raises(RigError) as caught:
         build_kernel(kernels_folder=kernels, say=said.append)

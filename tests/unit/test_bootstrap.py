@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -259,33 +257,6 @@ def test_no_file_of_the_current_folder_is_executed(machine: Machine, tmp_path: P
     done = subprocess.run([program], cwd=here, env={}, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert str(here) not in done.stdout
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.parametrize(("mode", "said"), [(0o700, "skipped: "), (0o755, "started")])
-def test_the_step_of_a_normal_user_is_skipped_where_others_may_not_enter(mode: int, said: str) -> None:
-    folder = Path(tempfile.mkdtemp())
-    try:
-        folder.chmod(mode)
-        (folder / "checkout/.venv/bin").mkdir(parents=True)
-        (folder / "scratch/cache").mkdir(parents=True)
-        for name in ("just", ".venv/bin/just"):
-            (folder / "checkout" / name).write_text("#!/bin/sh\necho started\n")
-            (folder / "checkout" / name).chmod(0o755)
-        step = re.search(r"^as_normal_user\(\) \{\n.*?^\}\n", (ROOT / ".ci/run").read_text(), re.M | re.S)
-        assert step is not None
-        environment = {**os.environ, "scratch": f"{folder}/scratch", "LONGFAT_CACHE": f"{folder}/scratch/cache"}
-        done = subprocess.run(
-            ["bash", "-euc", f"{step[0]}\nas_normal_user"],
-            cwd=folder / "checkout",
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith(said)
-    finally:
-        shutil.rmtree(folder)
 
 
 def test_the_tools_of_developers_come_with_the_first_recipe_that_needs_them(machine: Machine) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue is consistent with itself, and its parameters become exact sysctls."""
+"""Consistency of the catalogue, and exact sysctls from its parameters."""
 
 import re
 

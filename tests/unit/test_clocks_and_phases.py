@@ -260,7 +260,7 @@ LOT = "{kind: parking_lot, bottlenecks: 2, rate: 20 Mbit/s, rtt: 30 ms, host_rat
     ],
 )
 def test_flows_in_exact_step_at_a_drop_tail_queue_are_warned_of(tmp_path: Path, text: str, key: str | None) -> None:
-    keys = [one.key for one in folder(tmp_path, text).warnings if "decides who loses" in one.message]
+    keys = [one.key for one in folder(tmp_path, text).warnings if "drop-tail" in one.message]
     assert keys == ([f"experiments[0].{key}"] if key else [])
 
 

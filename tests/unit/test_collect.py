@@ -39,47 +39,41 @@ def test_files_and_folders_come_as_they_are(left: Path, target: Path) -> None:
     assert (target / "iperf" / "flow1.client.txt").read_bytes() == b"\0\n"
 
 
-@pytest.mark.parametrize("name", ["stolen.txt", "iperf/stolen.txt"])
+@pytest.mark.parametrize("name", ["stolen", "iperf/stolen", "."])
 def test_a_link_is_refused_by_its_name(left: Path, target: Path, name: str) -> None:
-    (left / name).symlink_to("/etc/passwd")
-    with pytest.raises(RigError, match=f"{left / name}: a run left something that is neither a file nor a folder"):
-        collect(left, target)
+    place = left / name
+    if name == ".":
+        place = left.with_name("linked")
+    place.symlink_to("/etc/passwd")
+    with pytest.raises(RigError, match=f"{place}: a run left something that is neither a file nor a folder"):
+        collect(place if name == "." else left, target)
     assert not list(target.rglob("stolen*"))
-
-
-def test_a_link_in_the_place_of_the_folder_itself_is_refused(tmp_path: Path, target: Path) -> None:
-    (tmp_path / "raw").symlink_to("/etc")
-    with pytest.raises(RigError, match="neither a file nor a folder"):
-        collect(tmp_path / "raw", target)
 
 
 def test_a_pipe_and_a_socket_are_refused_and_not_waited_for(left: Path, target: Path) -> None:
     os.mkfifo(left / "pipe")
-    with pytest.raises(RigError, match="pipe: a run left something that is neither a file nor a folder"):
+    with pytest.raises(RigError, match="pipe: "):
         collect(left, target)
     (left / "pipe").unlink()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(left / "socket"))
-        with pytest.raises(RigError, match="socket: a run left something that is neither a file nor a folder"):
+        with pytest.raises(RigError, match="socket: "):
             collect(left, target)
 
 
-def test_a_hole_as_large_as_a_disk_is_refused_before_it_is_copied(left: Path, target: Path) -> None:
-    os.truncate(left / "outcome.json", 1 << 40)
-    with pytest.raises(RigError, match="a run left more than 100000 files or 32 GiB"):
+def test_more_than_any_run_leaves_is_refused_before_it_is_copied(
+    left: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.truncate(left / "outcome.json", 1 << 40)  # a hole
+    with pytest.raises(RigError, match="32 GiB"):
         collect(left, target)
     assert not (target / "outcome.json").exists()
-
-
-def test_more_files_than_any_run_has_are_refused(left: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_FILES", 2)
-    with pytest.raises(RigError, match="a run left more than 2 files"):
-        collect(left, target)
-
-
-def test_folders_in_folders_are_refused(left: Path, target: Path) -> None:
+    os.truncate(left / "outcome.json", 1)
     (left / "a/b/c/d/e").mkdir(parents=True)
-    with pytest.raises(RigError, match="a run left nested folders"):
+    with pytest.raises(RigError, match="nested folders"):
+        collect(left, target)
+    monkeypatch.setattr(module, "MAX_FILES", 2)
+    with pytest.raises(RigError, match="more than 2 files"):
         collect(left, target)
 
 

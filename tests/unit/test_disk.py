@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disk of virtual machines: what it is known by, how it begins, and what is said when it cannot be built."""
+"""Disk of virtual machines: its digest, its boot sector, and the errors of its build."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for PATH with an mmdebstrap that fails; whoever runs the test is root."""
+    """A folder for PATH with an mmdebstrap that fails, for a user who seems to be root."""
     folder = tmp_path / "programs"
     folder.mkdir()
     (folder / "mmdebstrap").write_text("#!/bin/sh\necho E: no archive >&2\nexit 25\n")
@@ -70,7 +70,7 @@ def test_a_disk_that_is_there_needs_neither_root_nor_programs(cache: Path, monke
     assert build_disk() == built
 
 
-def test_who_is_not_root_is_told_the_command(cache: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_normal_user_gets_the_command_for_root(cache: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(RigError, match="only root can build") as caught:
         build_disk()
@@ -85,8 +85,8 @@ def test_missing_programs_are_named_by_package(cache: Path, monkeypatch: pytest.
 
 
 def test_a_disk_that_cannot_be_cooked_leaves_nothing(cache: Path, programs: Path) -> None:
-    told: list[str] = []
+    said: list[str] = []
     with pytest.raises(RigError, match="exit status 25:\nE: no archive"):
-        build_disk(say=told.append)
-    assert len(told) == 1
+        build_disk(say=said.append)
+    assert len(said) == 1
     assert [path.suffix for path in (cache / "disks").iterdir()] == [".lock"]

@@ -19,7 +19,7 @@ from longfat.guest.wire import Wire
 from longfat.manifest.changing import Change
 from longfat.manifest.impairments import Bursts
 from longfat.manifest.load import load_study
-from longfat.manifest.models import TOPOLOGIES as MODELS
+from longfat.manifest.topologies import TOPOLOGIES as MODELS
 from longfat.network import impairment_seed, ports
 from longfat.plan import build_plan
 from longfat.queues import KINDS as QUEUES

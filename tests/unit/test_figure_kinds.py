@@ -198,16 +198,6 @@ def test_a_flow_called_by_its_algorithm_has_its_colour_and_two_flows_never_the_s
         assert len(set(style.flow_colours(names))) == 2
 
 
-def test_runs_are_dots_where_they_are_few(opened: OpenedStudy) -> None:
-    drawing = opened.show("next")
-    assert labels(drawing) == ["stream1", "stream2"]
-    column = drawing.data.columns.index("values")
-    values = [float(value) for row in drawing.data.rows for value in str(row[column]).split()]
-    drawn = [y for line in drawing.figure.axes[0].lines if line.get_marker() == "o" for y in line.get_ydata()]
-    assert len(values) > 6
-    assert sorted(drawn) == pytest.approx(sorted(values))
-
-
 def test_a_gain_is_in_percent_of_the_series_that_it_is_over(opened: OpenedStudy) -> None:
     gains = {(row[0], row[1]): row for row in opened.show("gain").data.rows}
     assert {series for _, series in gains} == {"highspeed", "scalable"}
@@ -243,12 +233,6 @@ def test_each_line_of_a_figure_names_the_runs_behind_it_and_the_dataset_knows_th
     assert [len(runs) for runs in behind(printed, opened)] == [6]
     runs = pq.read_table(opened.results / "dataset" / "runs.parquet").to_pylist()
     assert {(run["kernel_version"], run["kernel_patches"]) for run in runs} == {("6.12.117", "0001-a.patch tcp_mine.c")}
-
-
-def test_a_gain_rests_on_the_runs_of_both_series(opened: OpenedStudy) -> None:
-    drawing = opened.show("gain")
-    for row, runs in zip(drawing.data.rows, behind(drawing, opened), strict=True):
-        assert {scenario.split(".")[1] for scenario, _ in runs} == {"first-standard", f"first-{row[1]}"}
 
 
 def test_many_values_of_x_have_few_labels_and_the_highlighted_one_stands_out(opened: OpenedStudy) -> None:
@@ -358,12 +342,3 @@ def test_a_figure_of_any_kind_must_agree_with_the_study(tmp_path: Path, old: str
         _ = StudyFolder(write(tmp_path, FIGURES.replace(old, new))).figures
     assert key in {problem.key for problem in caught.value.problems}
     assert all(problem.line for problem in caught.value.problems)
-
-
-def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
-    text = FIGURES.replace("over: standard", "over: cubic").replace(
-        "series: flow\n    labels", "series: flwo\n    labels"
-    )
-    with pytest.raises(StudyError) as caught:
-        _ = StudyFolder(write(tmp_path, text)).figures
-    assert len(caught.value.problems) == 2

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import dataclasses
 import json
 import os
 import shutil
@@ -16,18 +14,16 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
-from fabricated_results import FIGURES, bytes_of, judge_study, write_results, write_study
+from fabricated_results import FIGURES, judge_study, write_results, write_study
 
 from longfat.cli.console import Output
 from longfat.cli.report import conclude
-from longfat.data.opened import OpenedStudy, draw_all
+from longfat.data.opened import OpenedStudy
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Series
 from longfat.errors import RigError, StudyError
 from longfat.figures.bars import Bars
 from longfat.figures.drawing import draw, image
-from longfat.figures.parts import label_side
-from longfat.figures.style import look, order
 from longfat.figures.timeseries import envelope
 from longfat.report.notebook import run_notebook
 from longfat.studies import StudyFolder
@@ -68,48 +64,6 @@ def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "8"]
 
 
-def test_the_papers_number_is_drawn_and_labelled(opened: OpenedStudy) -> None:
-    axes = draw(opened.sources, opened.folder.figures.figure("fig-1")).figure.axes[0]
-    assert [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] == [940]
-    assert "940 Mb/s" in [text.get_text() for text in axes.texts]
-
-
-def test_labels_of_lines_that_lie_close_stand_away_from_each_other() -> None:
-    assert [label_side(value, [100, 800, 808]) for value in (100, 800, 808)] == ["center", "top", "bottom"]
-
-
-def test_saved_files_are_equal_bytes_each_time_and_their_data_are_saved(opened: OpenedStudy) -> None:
-    assert draw_all(opened.results, opened.folder) == ("fig-1", "fig-2")
-    first = bytes_of(opened.results / "figures")
-    draw_all(opened.results, opened.folder)
-    assert bytes_of(opened.results / "figures") == first
-    assert sorted(first) == [f"fig-{n}.{kind}" for n in (1, 2) for kind in ("csv", "pdf", "png", "svg")]
-    rows = list(csv.reader(first["fig-2.csv"].decode().splitlines()))
-    assert rows[0] == ["scenario", "repetition", "run_id", "t_s", "outstanding_bytes"]
-    assert (rows[1][:2], rows[1][3]) == (["one-drop", "1"], "0.0")
-    assert any(run.run_id.startswith(rows[1][2]) for run in opened.dataset.runs if run.scenario == "one-drop")
-
-
-def test_a_figure_of_an_experiment_that_the_plan_leaves_out_names_the_profile(tmp_path: Path) -> None:
-    study = write_study(tmp_path)
-    write_results(study, tmp_path, omit=lambda run: True)
-    build_dataset(tmp_path)
-    opened = OpenedStudy(tmp_path, StudyFolder(study))
-    fewer = dataclasses.replace(opened.plan, runs=())
-    for figure in opened.folder.figures.figures:
-        drawing = draw(dataclasses.replace(opened.sources, plan=fewer), figure)
-        assert [text.get_text() for text in drawing.figure.axes[0].texts] == ["no run in this plan (profile paper)"]
-
-
-def test_series_stand_in_the_order_of_their_names_in_the_legend(tmp_path: Path) -> None:
-    named = FIGURES.replace("series: algorithm", "series: algorithm\n    names: {highspeed: HighSpeed, standard: Reno}")
-    study = write_study(tmp_path, figures=named)
-    write_results(study, tmp_path)
-    build_dataset(tmp_path)
-    rows = OpenedStudy(tmp_path, StudyFolder(study)).show("fig-1").data.rows
-    assert list(dict.fromkeys(row[1] for row in rows)) == ["highspeed", "standard"]
-
-
 def test_an_unknown_artifact_is_answered_with_the_nearest(opened: OpenedStudy) -> None:
     with pytest.raises(StudyError, match="fig-1, fig-2"):
         opened.show("fig-3")
@@ -129,12 +83,6 @@ def test_an_end_of_time_cuts_the_curve(opened: OpenedStudy) -> None:
     text = FIGURES.replace("runs: one-drop\n", "runs: one-drop\n    until: 2 s\n")
     spec = StudyFolder(write_study(opened.results / "cut", figures=text)).figures.figure("fig-2")
     assert max(row[3] for row in spec.data(opened.sources).rows) == 1.98
-
-
-def test_an_algorithm_has_one_look_and_its_kernel_name_the_same() -> None:
-    assert look("standard") == look("reno")
-    assert len({look(name) for name in ("standard", "highspeed", "scalable", "cubic")}) == 4
-    assert sorted(["scalable", "aaa", "standard"], key=order) == ["standard", "scalable", "aaa"]
 
 
 @pytest.mark.parametrize(
@@ -196,13 +144,6 @@ def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code)
 
 
-@pytest.mark.parametrize("path", [path for path in notebooks() if path.stem != "_template"], ids=lambda path: path.stem)
-def test_the_notebook_of_a_study_shows_each_of_its_figures(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    figures = StudyFolder(ROOT / "experiments" / path.stem).figures.figures
-    assert "show_others()" in text or all(f'show(\\"{figure.artifact}\\")' in text for figure in figures)
-
-
 def notebook(folder: Path, *code: str) -> Path:
     empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
     cells = [{**empty, "id": f"c{n}", "source": text} for n, text in enumerate(code)]
@@ -213,25 +154,16 @@ def notebook(folder: Path, *code: str) -> Path:
 
 def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(opened: OpenedStudy, tmp_path: Path) -> None:
     opening = 'from longfat.data import open_study\nstudy = open_study("small")'
-    source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.verdicts()")
+    source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.verdicts()", "study.show_others()")
     before = source.read_bytes()
     done = run_notebook(source, opened.results, opened.folder.path)
     assert done == opened.results / "notebook.ipynb"
     outputs = [cell["outputs"] for cell in json.loads(done.read_text(encoding="utf-8"))["cells"]]
     assert "image/png" in outputs[1][0]["data"]
     assert "window-limits  reproduced" in "".join(outputs[2][0]["data"]["text/plain"])
+    assert 'src="figures/fig-2.png"' in "".join(outputs[3][0]["data"]["text/html"])
     assert source.read_bytes() == before
     assert (opened.results / "figures" / "fig-1.svg").exists()
-
-
-def test_one_cell_shows_all_other_figures(opened: OpenedStudy, tmp_path: Path) -> None:
-    opening = 'from longfat.data import open_study\nstudy = open_study("small")'
-    source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.show_others()")
-    done = run_notebook(source, opened.results, opened.folder.path)
-    (output,) = json.loads(done.read_text(encoding="utf-8"))["cells"][2]["outputs"]
-    assert "".join(output["data"]["text/plain"]) == "fig-2"
-    assert 'src="figures/fig-2.png"' in "".join(output["data"]["text/html"])
-    assert (done.parent / "figures" / "fig-2.png").exists()
 
 
 def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(opened: OpenedStudy, tmp_path: Path) -> None:

@@ -161,13 +161,13 @@ def test_in_real_time_each_link_with_a_delay_has_such_a_node(tmp_path: Path) -> 
     [
         ("[near, far]", "[near, core]", "routers: 'core' is the name of two nodes; names are unique"),
         ("[far, core]", "[far, cor]", "links[1].between: unknown node 'cor'; allowed: near, far, home, mast, core"),
-        ("[far, core]", "[near, core]", "links: there is no way from 'far' to 'home'"),
+        ("[far, core]", "[near, core]", "links: no way leads from 'far' to 'home'"),
         ("[mast, home]", "[near, home]", "links: host 'near' has several links; a host has one, a router any number"),
         ("rtt: 4 ms", "rtt: 3 us", "links[2].rtt: 3 us cannot be split into two whole microseconds"),
         (
             "1 Gbit/s, rtt",
             "1 Gbit/s, queue: {limit: 9}, rtt",
-            "links[0].queue: is the queue of 'near', which is no router",
+            "links[0].queue: is the queue of 'near', which is not a router",
         ),
         ("routers: [mast", "routers: [delay", "routers[0]: 'delay' is not a name of a node"),
     ],

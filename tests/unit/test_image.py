@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image: its recipe, its place in the cache folder, and how damage is found.
+"""Recipe of the image, its place in the cache folder, and its damage.
 
-mmdebstrap is replaced by a script, but in the tests marked ``virtual``.
+A script replaces mmdebstrap, except in the tests marked ``virtual``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from longfat.errors import RigError
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder, and a stub of mmdebstrap."""
+    """An empty cache folder and a stub of mmdebstrap."""
     return empty_cache(tmp_path, monkeypatch)
 
 

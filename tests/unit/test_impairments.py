@@ -115,7 +115,7 @@ def test_repetitions_of_an_impaired_path_differ(tmp_path: Path, keys: str, draws
         ),
         (
             "overtaking: 1 %\n      delay_placement: reverse",
-            "topology.overtaking: there is no delay towards the receivers that packets could be spared",
+            "topology.overtaking: has no effect",
         ),
         ("loss: 0.01", "topology.loss: 0.01 has no unit"),
         ("loss: 101 %", "topology.loss: '101 %' is out of range; allowed: 0 % to 100 %"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The builder of guests' kernels, with a tiny source and a stub of make; and the search for the source."""
+"""Builds of guests' kernels with a tiny source and a stub of make, and the search for the source."""
 
 from __future__ import annotations
 

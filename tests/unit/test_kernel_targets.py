@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between the guest's kernel and the x86-64 package, with a tiny source and a stub of make."""
+"""Differences between the guest's kernel and the x86-64 package, with a tiny source and a stub of make."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_build_ends_with_the_process_that_was_killed(kernels: Path, tmp_path: 
 
 
 def comes_true(what: Callable[[], bool]) -> bool:
-    """Whether something happens within 20 seconds."""
+    """Return whether ``what`` becomes true within 20 seconds."""
     end = time.monotonic() + 20
     while not what():
         if time.monotonic() > end:
@@ -151,27 +151,25 @@ def test_packages_that_only_this_build_needs_are_named_with_the_command_that_ins
     assert build_kernel(kernels_folder=kernels).path.exists(), "the guest's kernel needs none of them"
 
 
-def test_what_only_a_test_needs_counts_when_it_is_asked_for() -> None:
-    listing = "# a remark\n\nqemu ?nonesuch-qemu # test\ndash ?sh # test\n"
-    assert missing_packages(listing) == []
-    assert missing_packages(listing, wanted=True) == ["qemu"]
-
-
-def test_a_program_of_the_administrator_is_found_by_a_user_who_has_no_path_to_it(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("listing", "wanted", "missing"),
+    [
+        ("# a remark\n\nqemu ?nonesuch-qemu # test\ndash ?sh # test\n", False, []),
+        ("qemu ?nonesuch-qemu # test\ndash ?sh # test\n", True, ["qemu"]),
+        ("one mkfs # in /usr/sbin\ntwo nonesuch # nowhere\n", False, ["two"]),
+    ],
+)
+def test_packages_are_missing_if_their_program_is(
+    monkeypatch: pytest.MonkeyPatch, listing: str, wanted: bool, missing: list[str]
 ) -> None:
-    monkeypatch.setenv("PATH", "/nonesuch")
-    assert missing_packages("one mkfs # in /usr/sbin\ntwo nonesuch # nowhere\n") == ["two"]
+    monkeypatch.setenv("PATH", "/bin")
+    assert missing_packages(listing, wanted=wanted) == missing
 
 
-def test_a_package_in_the_cache_needs_no_other_program(kernels: Path) -> None:
+def test_a_damaged_package_is_refused_with_the_repair_and_one_in_the_cache_needs_no_program(kernels: Path) -> None:
     built = package(kernels)
-    (kernels / X86_64.packages).write_text("one nonesuch-one # reason\n")
+    (kernels / str(X86_64.packages)).write_text("one nonesuch-one # reason\n")
     assert package(kernels) == built
-
-
-def test_a_damaged_package_is_found_and_the_way_out_is_told(kernels: Path) -> None:
-    built = package(kernels)
     built.path.write_text("another")
     with pytest.raises(RigError, match="damaged") as caught:
         package(kernels)

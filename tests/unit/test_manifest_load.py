@@ -190,7 +190,7 @@ CASES = [
     ("factor never used", '"${window}"', "1 MiB", 16, "experiments[0].sweep.product.window",
      "factor 'window' is never used", None),
     ("reference inside a text", '"${window}"', '"${window} B"', 14, "experiments[0].flows[0].window",
-     "${factor} stands for a whole value", None),
+     "is not a reference", None),
     ("factor without values", "[512 KiB, 1 MiB]", "[]", 16, "experiments[0].sweep.product.window", "nothing",
      None),
     ("value twice", "[512 KiB, 1 MiB]", "[512 KiB, 1 MiB, 1024 KiB]", 16,

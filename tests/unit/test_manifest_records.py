@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from longfat.errors import Problem, StudyError
 from longfat.manifest.load import load_study
-from longfat.manifest.models import Dumbbell, Experiment
+from longfat.manifest.models import Experiment
 from longfat.manifest.study import Study
+from longfat.manifest.topologies import Dumbbell
 from longfat.queues.red import Red
 
 GOOD = """\

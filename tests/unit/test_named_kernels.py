@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel that a study names: for all of it, for an experiment, or as a factor of a sweep."""
+"""Kernel named by a study: for the whole study, for an experiment, or as a factor of a sweep."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_backend_without_named_kernels_refuses_a_run_that_names_one(tmp_path: 
     assert backend.refuses(other.spec) == ()
 
 
-def test_editors_are_told_that_a_kernel_may_be_a_factor() -> None:
+def test_the_schema_allows_a_kernel_as_a_factor() -> None:
     schema = json_schema()
     assert {"$ref": "#/$defs/Reference"} in schema["$defs"]["Experiment"]["properties"]["kernel"]["anyOf"]
 

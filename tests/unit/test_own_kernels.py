@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C files and patches of a study: what a manifest says of them, what is refused, and what makes a run another."""
+"""C files and patches of a study: their manifest, their errors, their builds and the identity of runs."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def planned(folder: Path, kernels: dict[str, str] | None = None) -> Plan:
 
 
 def specs(folder: Path) -> dict[tuple[str, str], RunSpec]:
-    """The study's runs before any kernel is built, by algorithm and kernel."""
+    """Return the specs of the study before any kernel is built, by algorithm and kernel."""
     return {(str(run.factors["algorithm"]), str(run.factors["kernel"])): run.spec for run in planned(folder).runs}
 
 
 def refused(folder: Path, old: str, new: str, file: str = "study.yaml") -> list[str]:
-    """What is wrong after a change of a file."""
+    """Return the problems after a change of a file."""
     text = (folder / file).read_text()
     assert old in text
     (folder / file).write_text(text.replace(old, new))
@@ -166,7 +166,7 @@ def test_the_lock_names_files_and_patches_only_where_there_are_any() -> None:
         ("tcp_mine.c", "mine.c", "algorithms.mine.source: 'mine.c' is not the name of a C file with a"),
         ("tcp_mine.c", "tcp_absent.c", "algorithms.mine.source: 'tcp_absent.c' cannot be read: No such file"),
         ("tcp_mine.c", "../tcp_mine.c", "algorithms.mine.source: '../tcp_mine.c' is not a file of the study's folder"),
-        ("tcp_mine.c", "tcp_cubic.c", "algorithms.mine.source: 'cubic' is a congestion control that the kernel has"),
+        ("tcp_mine.c", "tcp_cubic.c", "algorithms.mine.source: 'cubic' is a congestion control"),
         ("{source: ", "{cca: reno, source: ", "algorithms.mine.cca: and `source` exclude each other"),
         ("source: tcp_mine.c, ", "", "algorithms.mine.cca: is required here but missing"),
         ("one.patch", "three.patch", "kernels.patched.patches[0]: 'three.patch' cannot be read: No such file"),
@@ -193,9 +193,7 @@ def test_a_fault_of_the_manifest_is_named_with_its_place(folder: Path, old: str,
         ("38, 1, 100000U", "38, 1", "tcp_mine.c:2: the table of parameters cannot be read"),
     ],
 )
-def test_a_c_file_that_says_too_little_is_refused_before_it_is_compiled(
-    folder: Path, old: str, new: str, message: str
-) -> None:
+def test_an_incomplete_c_file_is_refused_before_it_is_compiled(folder: Path, old: str, new: str, message: str) -> None:
     found = refused(folder, old, new, "tcp_mine.c")
     assert [message in line for line in found] == [True], found
 
@@ -224,7 +222,7 @@ def test_the_page_about_own_algorithms_has_a_sound_study(tmp_path: Path) -> None
     assert len(study.own_kernels()) == 1
 
 
-# The stub of a compiler makes the object of what it is given, and tells what it dislikes; linked is what was given.
+# Stub of a compiler: an object is a copy of its source, the kernel their concatenation, and words make errors.
 GCC = """\
 #!/bin/sh
 echo "$@" >>{log}
@@ -284,14 +282,14 @@ def test_faults_of_the_compiler_are_those_of_the_users_file(folder: Path, kernel
     assert [str(problem) for problem in caught.value.problems] == [f"{path}:7: a fault", f"{path}:9: another fault"]
 
 
-def test_warnings_of_the_compiler_are_said(folder: Path, kernels: Path) -> None:
+def test_warnings_of_the_compiler_are_passed_on(folder: Path, kernels: Path) -> None:
     (folder / "tcp_mine.c").write_text("doubt\n")
     said: list[str] = []
     build_own_kernel(mine(folder), kernels_folder=kernels, say=said.append)
     assert said[-1] == f"{folder}/tcp_mine.c:8:3: warning: a doubt"
 
 
-def test_what_the_linker_misses_is_named(folder: Path, kernels: Path) -> None:
+def test_symbols_that_the_linker_misses_are_named(folder: Path, kernels: Path) -> None:
     (folder / "tcp_mine.c").write_text("absent\n")
     with pytest.raises(StudyError, match=r"tcp_mine\.c: undefined reference to `absent'"):
         build_own_kernel(mine(folder), kernels_folder=kernels)

@@ -90,13 +90,6 @@ def test_the_appendix_has_each_claim_with_its_command_time_and_disk(package: zip
     assert "./just reproduce small --profile paper" in text
 
 
-def test_the_form_of_the_archive_is_filled_in_from_the_citation(package: zipfile.ZipFile) -> None:
-    form = json.loads(package.read(".zenodo.json"))
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert form["creators"] == [{"name": author["name"]} for author in cited["authors"]]
-    assert "small" in form["title"] and "TR-1" in form["description"]
-
-
 def test_results_that_lack_a_step_or_were_changed_are_not_packed(
     finished: tuple[Path, StudyFolder], tmp_path: Path
 ) -> None:

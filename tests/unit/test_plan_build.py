@@ -161,7 +161,7 @@ def test_an_experiment_pairs_with_one_that_is_there_and_draws_for_itself(tmp_pat
         (12, "unknown experiment 'frist'; allowed: first, second", "did you mean 'first'?"),
         (
             29,
-            "'first' has no draws of its own; it pairs with 'frist'",
+            "'first' takes its draws from 'frist'",
             "let both pair with the same experiment",
         ),
     ]
@@ -205,7 +205,7 @@ def test_a_profile_may_leave_out_an_experiment_as_a_whole(tmp_path: Path) -> Non
     with pytest.raises(StudyError) as caught:
         load(tmp_path, STUDY.replace("quick:\n", "quick:\n    leave_out: [second, third]\n"))
     assert sorted(problem.message for problem in caught.value.problems) == [
-        "experiment 'second' is left out; it cannot also be thinned",
+        "experiment 'second' is left out, so it cannot be thinned",
         "unknown experiment 'third'; allowed: first, second",
     ]
 

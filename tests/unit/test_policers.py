@@ -72,7 +72,7 @@ def test_a_bucket_that_no_frame_fits_into_is_refused(tmp_path: Path) -> None:
         (
             "24 Mbit/s",
             "1514 B",
-            "1514 B at 24 Mbit/s, which the kernel keeps as a time in ticks of 64 ns, is less than a full frame",
+            "1514 B at 24 Mbit/s, which the kernel keeps in ticks of 64 ns, is less than a full frame",
         ),
         ("20 Gbit/s", "1590 B", "1590 B at 20 Gbit/s, which the kernel keeps"),
         ("3 bit/s", "30 kB", "topology.policer.rate: 3 bit/s is not a whole number of bytes per second"),
@@ -92,7 +92,7 @@ def test_the_least_burst_that_is_offered_passes_a_full_frame(tmp_path: Path, rat
     keys = KEYS.replace("50 Mbit/s", rate)
     least = next(burst for burst in range(1514, 3000) if Policer(bps, burst).passes(1514))
     if least > 1514:
-        assert "which the kernel keeps as a time" in problem(tmp_path, keys.replace("30 kB", f"{least - 1} B"))
+        assert "which the kernel keeps in ticks" in problem(tmp_path, keys.replace("30 kB", f"{least - 1} B"))
     study(tmp_path, keys.replace("30 kB", f"{least} B"))
 
 

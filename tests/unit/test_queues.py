@@ -135,7 +135,7 @@ def test_a_queue_in_bytes_has_the_same_limits_in_bytes(tmp_path: Path, limit: st
         ("{limit: 0}", "bottleneck_queue.limit: 0 is out of range; allowed: 1 to 1000000 packets"),
         ("{limit: 1.5}", "bottleneck_queue.limit: 1.5 is not a limit of a queue"),
         ("{limit: 3 furlongs}", "bottleneck_queue.limit: '3 furlongs' is not a limit of a queue"),
-        ("{limit: 0 ms}", "bottleneck_queue.limit: '0 ms' is nothing; a queue holds one packet at least"),
+        ("{limit: 0 ms}", "bottleneck_queue.limit: '0 ms' is 0; a queue holds at least one packet"),
         ("{kind: codel, target: 5}", "bottleneck_queue.target: 5 has no unit"),
         ("{kind: codel, target: 1 s}", "bottleneck_queue: target 1 s is not below interval 100 ms"),
         ("{kind: pie, tupdate: 1500 us}", "bottleneck_queue: tupdate 1500 us is not a multiple of 1 ms"),

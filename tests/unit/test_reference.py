@@ -31,6 +31,8 @@ def test_equal_results_are_identical_to_their_reference(tmp_path: Path) -> None:
     assert path.parent == study.path / "reference"
     assert "runs" not in json.loads(path.read_text(encoding="ascii"))
     assert compare(tmp_path, study).status == "identical"
+    change_json(path, lambda data: data["tables"].update(table_of_an_older_version="0"))
+    assert compare(tmp_path, study).status == "identical"
 
 
 def test_a_reference_has_each_run_if_runs_make_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 from reference_examples import examples, write_study
 
-from longfat.manifest import changing, graphs, impairments, models
+from longfat.manifest import changing, graphs, impairments, topologies
 from longfat.manifest.load import load_study
 from longfat.manifest.schema import json_schema
 from longfat.plan import build_plan
@@ -16,7 +16,7 @@ from longfat.queues import KINDS as QUEUES
 from longfat.schema.source import read_source
 from longfat.traffic import SECTIONS
 
-TOPOLOGIES = {"direct": models.Direct, "delay": models.Delay, "dumbbell": models.Dumbbell,
+TOPOLOGIES = {"direct": topologies.Direct, "delay": topologies.Delay, "dumbbell": topologies.Dumbbell,
               "parking_lot": graphs.ParkingLot, "graph": graphs.Graph}  # fmt: skip
 OF_PATHS = (*changing.Changing.model_fields, *impairments.Impaired.model_fields, "policer", "reverse_queue")
 

@@ -81,13 +81,6 @@ def test_the_page_begins_with_the_counts_and_the_setting(page: str) -> None:
     assert "0 of 1 repetitions are valid, at least 2 are needed: run invalid (1 x)" in text
 
 
-def test_text_of_the_study_is_escaped(page: str) -> None:
-    assert "A &lt;small&gt; study" in page
-    assert "A larger window &lt;gives&gt; more." in page
-    assert "About 940 &amp; no more." in page
-    assert "<small>" not in page
-
-
 def test_each_figure_stands_beside_what_the_paper_states(page: str) -> None:
     between = r'(?s)<section class="panel figure.*?(?=<section class="panel figure|</section>\n</div>)'
     first, second = re.findall(between, page)
@@ -157,11 +150,6 @@ def test_a_figure_without_data_is_drawn_from_committed_runs_and_marked(
 
     _, _, half = shown("half", lambda run: run.factors.get("window") == 1 << 20)
     assert "committed runs" not in half, "a table is never mixed"
-
-
-def test_a_figure_that_was_not_drawn_is_said_to_be_missing(tmp_path: Path) -> None:
-    study = analysed(tmp_path)
-    assert "fig-1 has not been drawn" in write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
 
 
 def test_a_report_without_verdicts_is_a_clear_error(tmp_path: Path) -> None:

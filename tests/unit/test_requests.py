@@ -21,6 +21,7 @@ from conftest import cable_spec
 from longfat.errors import StudyError
 from longfat.gates import Evidence
 from longfat.guest.kinds import requests
+from longfat.guest.kinds.arrivals import Arrivals
 from longfat.manifest.load import load_study
 from longfat.metrics.data import NoValue
 from longfat.metrics.requests import late_response_time, response_time
@@ -198,7 +199,7 @@ def test_requests_begin_at_random_times_whether_those_before_have_ended_or_not()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         order = {**ORDER, "seed": 1, "name": "m", "start_us": 0, "users": 0, "every_us": 5000, "duration_us": 310_000}
         order |= {"address": "127.0.0.1", "port": silent.getsockname()[1], "request_bytes": 8}
-        arrivals = requests.Arrivals({**order, "origin_ns": time.monotonic_ns()})
+        arrivals = Arrivals({**order, "origin_ns": time.monotonic_ns()})
         said = arrivals.run()
         begun = [request.begin_ns for request in arrivals._under_way.values()]
         for request in arrivals._under_way.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache that one user built serves the others, or they are told exactly what to do."""
+"""A cache that one user built serves the others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ except RigError as error:
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of an image with files that only root reads, built under the strictest umask; and a root of it."""
+    """The folder of an image with files for root only and a composed root, built under the strictest umask."""
     if os.geteuid():
         pytest.skip("a cache of another user needs root")
     with tempfile.TemporaryDirectory() as name:

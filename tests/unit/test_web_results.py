@@ -6,7 +6,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from conftest import cable_spec
@@ -17,8 +18,9 @@ from own_metrics import own_metrics
 
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
+from longfat.figures.base import Sources
+from longfat.figures.parts import FigureData
 from longfat.figures.topology import Topology as TopologyFigure
-from longfat.figures.topology import draw_topology
 from longfat.gates import Evidence
 from longfat.manifest.load import load_study
 from longfat.metrics import METRICS
@@ -149,7 +151,9 @@ def test_the_drawn_network_has_an_arrow_for_each_web_traffic(tmp_path: Path) -> 
     plan = plan_of_the_manifest(tmp_path)
     asked = {"topology": "slide-11", "title": "the network", "paper": "-"}
     figure = Figure()
-    draw_topology(figure, plan, TopologyFigure.model_validate(asked | {"experiment": "users"}), {"reno": "standard"})
+    sources = cast(Sources, SimpleNamespace(plan=plan, study=load_study(tmp_path / "study.yaml")))
+    drawn = TopologyFigure.model_validate(asked | {"experiment": "users"})
+    drawn.draw(figure, FigureData((), ()), sources)
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert "one: client1 to server, 100 web users, standard" in texts
     assert "two: client2 to server, 50 web users, standard" in texts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image of a few files in a cache folder of its own, built by a stub of mmdebstrap. Must not assert anything."""
+"""An image of a few files in its own cache folder, built by a stub of mmdebstrap. Must not assert anything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ tar --create --file="$target" --directory={tree} .
 
 
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder, and a stub of mmdebstrap that makes a tiny userland and keeps a log."""
+    """Make an empty cache folder and a stub of mmdebstrap that makes a tiny userland and keeps a log."""
     tree = tmp_path / "tree"
     (tree / "usr/bin").mkdir(parents=True)
     (tree / "usr/bin/python3").write_text("python")

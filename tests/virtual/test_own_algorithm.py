@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A congestion control in one C file: what docs/own-algorithm.md says, tried as it is written."""
+"""A congestion control in one C file: docs/own-algorithm.md, followed step by step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 def longfat(root: Path, *arguments: str) -> str:
-    """What a command prints that succeeds."""
+    """Return the output of a command that succeeds."""
     environment = {**os.environ, "LONGFAT_ROOT": str(root), "PYTHONPATH": str(SOURCE), "COLUMNS": "120"}
     command = [sys.executable, "-m", "longfat", *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -43,7 +43,7 @@ def longfat(root: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder where the page was followed."""
+    """A folder in which the steps of the page were executed."""
     root = tmp_path_factory.mktemp("root")
     longfat(root, "new", "binomial")
     write_study(root / "experiments/binomial")
@@ -55,7 +55,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def record(root: Path, algorithm: str) -> Path:
-    """The folder of an algorithm's first run."""
+    """Return the folder of an algorithm's first run."""
     return next((root / "results/binomial/raw").glob(f"*algorithm-{algorithm}.r01.*"))
 
 
@@ -86,7 +86,7 @@ def test_a_loss_takes_the_square_root_of_the_window(root: Path, algorithm: str, 
         assert window - b * math.sqrt(window) - 1 <= kept <= window + 4 - b * math.sqrt(window + 4)
 
 
-def test_the_lock_names_the_file_beside_the_kernel_that_its_runs_pin(root: Path) -> None:
+def test_the_lock_names_the_file_with_the_kernel_that_its_runs_pin(root: Path) -> None:
     plan = read_lock(root / "results/binomial/lock.json")
     by_algorithm = {run.factors["algorithm"]: plan.source_of(run) for run in plan.runs}
     assert {name: list(source.own) for name, source in by_algorithm.items() if source} == {
@@ -103,7 +103,7 @@ def own(root: Path) -> VirtualBackend:
     return open_virtual(kernels=(*kernels,), own=kernels)
 
 
-def test_the_algorithms_of_the_kernel_measure_the_same_beside_another_one(own: VirtualBackend, tmp_path: Path) -> None:
+def test_the_algorithms_of_the_kernel_measure_the_same_next_to_another_one(own: VirtualBackend, tmp_path: Path) -> None:
     folders = []
     for backend, name in ((virtual(), "pinned"), (own, "own")):
         (tmp_path / name).mkdir()

@@ -28,13 +28,13 @@ def root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("pattern", ["traffic.py", "__pycache__/traffic.*.pyc"])
-def test_a_changed_module_of_the_laboratory_does_not_reach_a_guest(root: Path, pattern: str) -> None:
+def test_a_changed_module_of_the_guest_is_never_executed(root: Path, pattern: str) -> None:
     (module,) = (root / "code/longfat/guest").glob(pattern)
     before = module.read_bytes()
     module.write_bytes(before.replace(b"8", b"9"))
     said: list[str] = []
     assert open_virtual(said.append).root == root
-    assert len(said) == 1 and "the composed root is damaged (the laboratory's code was changed)" in said[0]
+    assert len(said) == 1 and "damaged" in said[0]
     assert module.read_bytes() == before
 
 

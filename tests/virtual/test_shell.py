@@ -14,8 +14,8 @@ from longfat.errors import RigError
 from longfat.shell.session import Prompt, converse, session
 
 
-def told(*commands: str) -> tuple[str, list[Prompt], int]:
-    """What commands print, the prompts before each, and the last status; the host waits before the second."""
+def converse_with(*commands: str) -> tuple[str, list[Prompt], int]:
+    """Return the output of commands, the prompts before each, and the last status. The host waits before the second."""
     said: list[str] = []
     prompts: list[Prompt] = []
     lines = iter(commands)
@@ -32,7 +32,7 @@ def told(*commands: str) -> tuple[str, list[Prompt], int]:
 
 
 def test_programs_see_the_network_in_virtual_time() -> None:
-    said, prompts, status = told(
+    said, prompts, status = converse_with(
         "ping -c 2 server",
         "true",
         "start; sleep 0.4; ss -tin dst 10.0.1.2",
@@ -63,7 +63,7 @@ def test_programs_see_the_network_in_virtual_time() -> None:
 
 
 def test_sysctls_of_a_node_are_read_and_written() -> None:
-    said, _, status = told(
+    said, _, status = converse_with(
         "sysctl -w net.ipv4.tcp_ecn=0",
         "sysctl net.ipv4.tcp_ecn",
         "server sysctl net.ipv4.tcp_ecn",
@@ -75,7 +75,7 @@ def test_sysctls_of_a_node_are_read_and_written() -> None:
 
 
 def test_nodes_may_have_the_names_of_commands() -> None:
-    """Every node can be reached, and no command of the shell is hidden."""
+    """Every node can be reached, and no node hides a command of the shell."""
     names = {"client1": "start", "delay": "sleep", "server": "ping"}
     flow = one_flow()
     links = (
@@ -118,7 +118,7 @@ def test_nodes_may_have_the_names_of_commands() -> None:
     assert prompts[-1].node == "sleep"
 
 
-def test_a_guest_that_has_no_such_node_is_told_at_once() -> None:
+def test_an_unknown_node_is_refused_at_once() -> None:
     said: list[str] = []
     early = pytest.raises(RigError, match="the guest ended before its shell was ready")
     with early, session(virtual(), one_flow(), "nowhere", said.append) as one:

@@ -100,7 +100,7 @@ def _build(recipe: Path, digest: str, folder: Path) -> Path:
         *("--skip=cleanup/apt/lists", "--skip=cleanup/apt/cache"),
         f'--customize-hook=sh {shlex.quote(str(recipe / "customize.sh"))} "$1"',
         *(SUITE, str(root), *source_lines(SUITE)),
-        hint="are the Debian archives reachable? apt-get update tells",
+        hint="`apt-get update` shows whether the Debian archives are reachable",
         SOURCE_DATE_EPOCH=str(EPOCH),
         FETCHED=" ".join(fetched),
         GRUB_MODULES=GRUB_MODULES,

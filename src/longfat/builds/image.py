@@ -117,7 +117,7 @@ def build_image(
 ) -> ImageBuild:
     """Return the image of the recipe in ``recipe_folder``, from the cache folder or built now (about 30 s).
 
-    Every use compares names, sizes and times of all files with those of the build (some ms); ``verify`` also compares
+    Every use compares names, sizes and times of all files with the build's record (some ms); ``verify`` also compares
     their contents. Raises RigError if the image in the cache is damaged or cannot be built.
     """
     recipe = read_recipe(recipe_folder)

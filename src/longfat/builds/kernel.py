@@ -61,7 +61,7 @@ def build_kernel(
 ) -> KernelBuild:
     """Return the kernel ``name`` of ``kernels_folder`` for ``target``, from the cache folder or built now.
 
-    ``patches`` follow those of its series. A kernel in the cache folder is used without writing there, because the
+    ``patches`` follow its series. A kernel in the cache folder is used without writing there, because the
     folder may belong to another user. Raises RigError if the kernel has no configuration for the target, packages are
     missing, no source is available, a patch does not apply, the build fails or the cache is damaged.
     """

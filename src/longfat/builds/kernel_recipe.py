@@ -27,7 +27,7 @@ _OPTION = re.compile(r"^(?:CONFIG_\w+=.*|# CONFIG_\w+ is not set)$", re.MULTILIN
 
 @dataclass(frozen=True)
 class Recipe:
-    """Inputs of the kernel ``name`` below ``kernels_folder``; ``further`` patches follow those of the series.
+    """Inputs of the kernel ``name`` below ``kernels_folder``; ``further`` patches follow the series.
 
     All kernels share the series and the fragments next to it. ``source.toml`` in the kernel's folder may name a
     ``base``, whose settings, patches and fragments apply unless the kernel replaces them.
@@ -48,7 +48,7 @@ class Recipe:
         return {key: value for folder in self._folders() for key, value in _settings(folder).items()}
 
     def command_line(self) -> tuple[str, ...]:
-        """Return the words that this kernel needs on the guest's command line, in addition to those of every kernel."""
+        """Return the kernel's own words on the guest's command line."""
         return tuple(self.settings().get("command_line", "").split())
 
     def patches(self) -> list[Path]:

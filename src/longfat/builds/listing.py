@@ -80,7 +80,7 @@ def tree_digest(root: Path) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """Compute SHA-256 (hex) of a file; the result is no digest if the file cannot be read."""
+    """Compute SHA-256 (hex) of a file; an error text if the file cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

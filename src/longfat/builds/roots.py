@@ -22,7 +22,7 @@ from longfat.store import keep
 
 FORMAT = 1
 CODE = "code"
-LOCK = ".lock"  # of all roots
+LOCK = ".lock"  # shared by all roots
 
 
 def open_root(

@@ -70,11 +70,11 @@ class Cca:
 
     @property
     def allowed(self) -> Mapping[str, Parameter]:
-        """All parameters that a manifest may give, by name: the algorithm's own, then those of the stack."""
+        """All parameters that a manifest may give, by name: first the algorithm's own, then the stack's."""
         return {**self.parameters, **STACK_PARAMETERS}
 
     def sysctls(self, given: Mapping[str, Value]) -> dict[str, str]:
-        """Return the sysctls of all parameters, also of those at their default: no run depends on an earlier one.
+        """Return the sysctls of all parameters, also at their default: no run depends on an earlier one.
 
         ``given`` holds values in the manifest's wording, checked against the ranges.
         """

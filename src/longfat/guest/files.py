@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+# Programs of a run import this module, and every further import would delay them.
 import errno
 import json
 import os
-import shutil
 import stat
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from longfat.runspec import Sent
 
 READ_BYTES = 1 << 14
+COPY_BYTES = 1 << 16
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for its writer
 _REASONS = {errno.ENOENT: "it is not there", errno.ELOOP: "it is a link"}
 
@@ -30,6 +35,13 @@ def read_file(path: str | Path) -> str:
 def write_json(path: Path, data: object) -> None:
     """Write ``data`` as sorted, indented JSON."""
     path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
+
+
+def report_of(kind: str, one: Sent) -> dict[str, Any]:
+    """Return the members with which the report of each kind of traffic begins."""
+    found: dict[str, Any] = {kind: one.name, "sender": one.sender, "receiver": one.receiver}
+    found |= {"start_us": one.start_us, "end_us": one.start_us + one.duration_us}
+    return found | ({"cca": one.cca} if hasattr(one, "cca") else {})
 
 
 def write_points(path: Path, column: str, points: Iterable[tuple[int, int]]) -> None:
@@ -53,7 +65,8 @@ def copy_file(source: Path, target: Path, most_bytes: int) -> str | None:
             return f"it has {facts.st_size} bytes, allowed {most_bytes}"
         target.parent.mkdir(parents=True, exist_ok=True)
         with open(descriptor, "rb", closefd=False) as file, target.open("wb") as copy:
-            shutil.copyfileobj(file, copy)
+            while block := file.read(COPY_BYTES):
+                copy.write(block)
     finally:
         os.close(descriptor)
     return None

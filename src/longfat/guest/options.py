@@ -91,8 +91,8 @@ def _of_attributes(names: tuple[str, ...]) -> Form:
         return b"".join(attribute(numbers[name], struct.pack(forms[name], value)) for name, value in given.items())
 
     def read(options: bytes) -> dict[str, int]:
-        told = dict(attributes(options, 0))
-        return {name: _number(told[number]) for name, number in numbers.items() if number in told}
+        parts = dict(attributes(options, 0))
+        return {name: _number(parts[number]) for name, number in numbers.items() if number in parts}
 
     return Form(frozenset(numbers), write, read)
 
@@ -133,16 +133,16 @@ def _netem() -> Form:
 
     def read(options: bytes) -> dict[str, int]:
         _, limit, loss, gap, _, _ = NETEM.unpack_from(options)
-        told = dict(attributes(options, NETEM.size))
-        chain = dict(attributes(told.get(NETEM_LOSS, b""), 0)).get(NETEM_LOSS_GE)
-        found = {"limit": limit, "loss": loss} | {name: _number(told[at]) for name, at in whole.items() if at in told}
+        parts = dict(attributes(options, NETEM.size))
+        chain = dict(attributes(parts.get(NETEM_LOSS, b""), 0)).get(NETEM_LOSS_GE)
+        found = {"limit": limit, "loss": loss} | {name: _number(parts[at]) for name, at in whole.items() if at in parts}
         if gap:
-            found |= {"reorder": _number(told[NETEM_REORDER][:4])}
-        cell = struct.unpack_from("=8xI", told[NETEM_RATE])[0] if NETEM_RATE in told else 0
-        if bytes_per_s := _number(told.get(NETEM_RATE64, told.get(NETEM_RATE, b"")[:4])):
+            found |= {"reorder": _number(parts[NETEM_REORDER][:4])}
+        cell = struct.unpack_from("=8xI", parts[NETEM_RATE])[0] if NETEM_RATE in parts else 0
+        if bytes_per_s := _number(parts.get(NETEM_RATE64, parts.get(NETEM_RATE, b"")[:4])):
             found |= {"packet": round(cell * 10**9 / bytes_per_s)} if cell else {"rate": bytes_per_s}
-        if NETEM_SLOT in told:
-            found |= {"slot": _number(told[NETEM_SLOT][:8])}
+        if NETEM_SLOT in parts:
+            found |= {"slot": _number(parts[NETEM_SLOT][:8])}
         return found | (dict(zip(NETEM_CHAIN, struct.unpack_from("=4I", chain), strict=True)) if chain else {})
 
     return Form(frozenset({"limit", "loss", "reorder", "rate", "packet", "slot", *whole, *NETEM_CHAIN}), write, read)

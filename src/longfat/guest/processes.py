@@ -17,7 +17,7 @@ DRAIN_ROUNDS = 10  # the same in longest round-trip times, if that is more
 LOOKS = 1000  # at a program in that time
 
 
-def started(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+def end_with_run(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
     """End the process with the run, and return it."""
 
     def end() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from longfat.guest import traffic
-from longfat.guest.captures import Captures
+from longfat.guest.capture import Captures
 from longfat.guest.ccas import offered_ccas, refused_ccas
 from longfat.guest.counters import difference, others_us, pressure_us, read_counters
 from longfat.guest.drops import Drops

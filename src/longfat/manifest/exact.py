@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from longfat.manifest.graphs import Graph, ParkingLot
-from longfat.manifest.models import Dumbbell, Experiment, Hosts
+from longfat.manifest.models import Experiment, Hosts
 from longfat.manifest.study import host_settings
+from longfat.manifest.topologies import Dumbbell
 from longfat.queues.fifo import Bfifo, Pfifo
 from longfat.schema.names import Finding
 

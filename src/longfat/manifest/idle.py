@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from longfat.catalog.ccas import CCAS
 from longfat.manifest.graphs import Graph, ParkingLot
-from longfat.manifest.models import Direct, Dumbbell, Experiment, Header
+from longfat.manifest.models import Experiment, Header
 from longfat.manifest.study import SweptExperiment
+from longfat.manifest.topologies import Direct, Dumbbell
 from longfat.schema.names import Finding
 from longfat.traffic.algorithm import Algorithm
 from longfat.units import Size

@@ -9,8 +9,9 @@ from longfat.catalog.ccas import STACK_PARAMETERS
 from longfat.catalog.offloads import SEGMENTING
 from longfat.manifest.graphs import MOST_LINKS, Graph, ParkingLot
 from longfat.manifest.impairments import impairment_findings
-from longfat.manifest.models import Delay, Direct, Dumbbell, Experiment, Hosts
+from longfat.manifest.models import Experiment, Hosts
 from longfat.manifest.study import host_settings
+from longfat.manifest.topologies import Delay, Direct, Dumbbell
 from longfat.network import SMALLEST_RECEIVE_BUFFER_BYTES, SMALLEST_SEND_BUFFER_BYTES
 from longfat.queues.kind import QueueKind
 from longfat.queues.limit import Place

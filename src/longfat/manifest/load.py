@@ -22,19 +22,13 @@ from longfat.manifest.formulas import Formula, FormulaError
 from longfat.manifest.graphs import lot_sides
 from longfat.manifest.inherit import Placed, inherited
 from longfat.manifest.lint import experiment_findings
-from longfat.manifest.models import (
-    TOPOLOGIES,
-    Document,
-    Experiment,
-    Header,
-    Hosts,
-    end_hosts,
-)
+from longfat.manifest.models import Document, Experiment, Header, Hosts
 from longfat.manifest.points import Surroundings, concrete, reference_findings, references
 from longfat.manifest.profiles import Factors, profile_findings
 from longfat.manifest.study import ExcludedPoint, Point, Study, SweptExperiment, host_settings
 from longfat.manifest.sweep import Cell, Level, Records, exclusion_of, factor_levels, grid, sweep_findings
 from longfat.manifest.thinning import Profile, Profiles
+from longfat.manifest.topologies import TOPOLOGIES, end_hosts
 from longfat.manifest.unknowns import assumed
 from longfat.runspec import Scalar
 from longfat.schema.explain import explain

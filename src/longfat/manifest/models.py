@@ -7,23 +7,18 @@ are always concrete. Must not compare experiments with each other or read files.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, create_model
 
 from longfat.links import DeliberateDrop
 from longfat.manifest import catalogued as c
 from longfat.manifest.axes import Sweep
-from longfat.manifest.changing import Changing
-from longfat.manifest.graphs import Graph, HostRate, ParkingLot, Policer
-from longfat.manifest.impairments import Impaired
+from longfat.manifest.graphs import Graph, ParkingLot
 from longfat.manifest.kernels import Kernel
 from longfat.manifest.thinning import Profiles
+from longfat.manifest.topologies import Dumbbell, Topology, end_hosts
 from longfat.manifest.unknowns import Unknown
-from longfat.queues import AnyQueue
-from longfat.queues.fifo import Pfifo
-from longfat.queues.kind import QueueKind
-from longfat.queues.limit import Place
 from longfat.runspec import CapturePoint
 from longfat.schema import fields as f
 from longfat.schema.closed import Closed
@@ -31,9 +26,7 @@ from longfat.traffic import SECTIONS
 from longfat.traffic.algorithm import Algorithm
 from longfat.traffic.flows import Flow
 from longfat.traffic.kind import Entry, TcpEntry
-from longfat.units import Duration, Ratio, Size
-
-Placement = Literal["split", "forward", "reverse"]
+from longfat.units import Duration, Ratio
 
 
 class Paper(Closed):
@@ -114,115 +107,6 @@ class Hosts(HostKeys):
         description="settings of single hosts by name, such as `client2`: they replace the settings of all hosts key "
         "by key, and an experiment's replace the study's",
     )
-
-
-class Direct(Changing):
-    """A cable between `client1` and `server`."""
-
-    examples: ClassVar[tuple[str, ...]] = (
-        "{kind: direct, rate: 100 Mbit/s, rtt: 2 ms}",
-        "{kind: direct, rate: 20 Mbit/s, rtt: 40 ms, trace: cell.trace, reverse_trace: cell.trace}",
-    )
-
-    kind: Literal["direct"] = Field(description="a cable between client1 and server")
-    rate: f.LinkRate = Field(description="rate of the cable")
-    rtt: f.Delay = Field(
-        default=Duration(100), description="round-trip time (default 100 us, because no real cable has none)"
-    )
-
-
-class Delay(Impaired):
-    """A sender and a receiver with a delay element between them."""
-
-    examples: ClassVar[tuple[str, ...]] = (
-        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, delay_placement: forward, loss: 0.1 %, jitter: 2 ms}",
-        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, reverse_loss: 1 %, reverse_jitter: 2 ms, jitter_order: kept}",
-        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, overtaking: 1 %, reverse_overtaking: 1 %}",
-    )
-
-    kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
-    rate: f.LinkRate = Field(description="rate of the host's port on each side: a frame is serialised once on its way")
-    rtt: f.Delay = Field(description="round-trip time that the delay element adds")
-    delay_placement: Placement = Field(
-        default="split", description="direction that is delayed; split: half in each direction"
-    )
-
-
-class Dumbbell(Impaired):
-    """Several senders connected to a switch, whose port towards the delay element is the bottleneck."""
-
-    examples: ClassVar[tuple[str, ...]] = (
-        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 2, bottleneck_queue: {limit: 30 ms}}",
-        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 2, receivers: 2, further_delays: [0 ms, 100 ms]}",
-        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, reverse_queue: {limit: 20}, reverse_rate: 1 Mbit/s}",
-        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, policer: {rate: 10 Mbit/s, burst: 30 kB}}",
-        "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, trace: cell.trace}",
-    )
-
-    kind: Literal["dumbbell"] = Field(description="senders, a switch as bottleneck, a delay element, receivers")
-    rate: f.LinkRate = Field(description="rate of the bottleneck")
-    host_rate: HostRate | None = Field(
-        default=None,
-        description="rate of every host (default: `rate`); unlimited: packets leave it in no time, and none waits "
-        "there",
-    )
-    rtt: f.Delay = Field(description="round-trip time that the delay element adds")
-    senders: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(description="number of clients")
-    receivers: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(default=1, description="number of servers")
-    bottleneck_queue: AnyQueue = Field(
-        default=Pfifo(kind="pfifo", limit=100),
-        description="queue of the switch's port (default pfifo, 100 packets)",
-    )
-    policer: Policer | None = Field(
-        default=None,
-        description="token bucket before that queue, which drops packets without enough tokens (default: none)",
-    )
-    reverse_queue: Pfifo | None = Field(
-        default=None,
-        description="queue of a second switch before the receivers, whose port towards the senders has the "
-        "bottleneck's rate (default: none, only hosts limit the reverse path)",
-    )
-    reverse_rate: f.LinkRate | None = Field(
-        default=None, description="rate of that port (default: `rate`); it needs a `reverse_queue`"
-    )
-    delay_placement: Placement = Field(
-        default="split", description="direction that is delayed; split: half in each direction"
-    )
-    further_delays: tuple[f.Delay, ...] = Field(
-        default=(),
-        description="by how much the round-trip time of each receiver is longer than `rtt` (default: not at all)",
-    )
-
-    def queues(self, mtu: Size) -> tuple[tuple[str, QueueKind, Place], ...]:
-        """Return the queues of the switches by their keys, and the place of each."""
-        found = [("bottleneck_queue", self.bottleneck_queue, Place(self.rate, self.rtt, mtu.value))]
-        if self.reverse_queue:
-            place = Place(self.reverse_rate or self.rate, self.rtt, mtu.value)
-            found.append(("reverse_queue", self.reverse_queue, place))
-        return tuple(found)
-
-
-TOPOLOGIES: dict[str, type[Closed]] = {
-    "direct": Direct,
-    "delay": Delay,
-    "dumbbell": Dumbbell,
-    "parking_lot": ParkingLot,
-    "graph": Graph,
-}
-
-
-if TYPE_CHECKING:
-    Topology = Direct | Delay | Dumbbell | ParkingLot | Graph
-else:
-    Topology = f.by_kind(TOPOLOGIES)
-
-
-def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the senders and of the receivers of a topology."""
-    count = (senders, receivers) if kind == "dumbbell" else (1, 1)
-    clients = tuple(f"client{number}" for number in range(1, count[0] + 1))
-    servers = tuple(f"server{number}" for number in range(1, count[1] + 1))
-    return clients, ("server",) if len(servers) == 1 else servers
 
 
 class Probes(Closed):

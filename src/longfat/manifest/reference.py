@@ -14,7 +14,7 @@ from longfat.catalog.ccas import CCAS, STACK_PARAMETERS
 from longfat.catalog.offloads import OFFLOADS
 from longfat.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS, Setting
 from longfat.catalog.web import WEB_MODELS
-from longfat.manifest import axes, changing, graphs, impairments, kernels, models, thinning, unknowns
+from longfat.manifest import axes, changing, graphs, impairments, kernels, models, thinning, topologies, unknowns
 from longfat.queues import KINDS as QUEUES
 from longfat.schema.closed import Closed
 from longfat.traffic import SECTIONS
@@ -34,9 +34,9 @@ _SECTIONS: tuple[tuple[str, type[Closed]], ...] = (
     ("unknowns.NAME", unknowns.Unknown),
     ("defaults", models.Defaults),
     ("experiments[]", models.Experiment),
-    ("topology: direct", models.Direct),
-    ("topology: delay", models.Delay),
-    ("topology: dumbbell", models.Dumbbell),
+    ("topology: direct", topologies.Direct),
+    ("topology: delay", topologies.Delay),
+    ("topology: dumbbell", topologies.Dumbbell),
     ("topology: parking_lot", graphs.ParkingLot),
     ("topology: graph", graphs.Graph),
     ("topology.links[]", graphs.GraphLink),

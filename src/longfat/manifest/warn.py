@@ -13,8 +13,9 @@ from longfat.catalog.sysctls import SYSCTLS, any_interface
 from longfat.errors import Problem
 from longfat.manifest.exact import exact_step
 from longfat.manifest.idle import idle_repetitions
-from longfat.manifest.models import Dumbbell, Experiment, HostKeys, Hosts, end_hosts
+from longfat.manifest.models import Experiment, HostKeys, Hosts
 from longfat.manifest.study import Study, SweptExperiment, host_settings
+from longfat.manifest.topologies import Dumbbell, end_hosts
 from longfat.schema.names import Finding, Path, nearest
 from longfat.schema.source import Source
 from longfat.units import Rate

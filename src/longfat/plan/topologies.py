@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from longfat.manifest.changing import changed
 from longfat.manifest.graphs import Graph, ParkingLot
-from longfat.manifest.models import Delay, Direct, Drop, Dumbbell, end_hosts
+from longfat.manifest.models import Drop
 from longfat.manifest.study import HostSettings
+from longfat.manifest.topologies import Delay, Direct, Dumbbell, end_hosts
 from longfat.plan.courses import Course, End
 from longfat.plan.graphs import graph_links, graph_roles
 from longfat.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role

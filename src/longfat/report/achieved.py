@@ -35,7 +35,7 @@ def achieved(dataset: Dataset) -> list[Achieved]:
     for experiment, ids in sorted(runs.items()):
         interfaces = [row for one in ids for row in dataset.achieved.get(one, ()) if row["rate_bps"] or row["delay_us"]]
         for name, rows in _by(interfaces, "interface").items():
-            found.append(Achieved(experiment, name, _settings(rows), _traffic(rows)))
+            found.append(Achieved(experiment, name, settings_text(rows), traffic_text(rows)))
         flows = [row for one in ids for row in dataset.flows.get(one, ())]
         for cca, rows in _by(flows, "cca").items():
             sent = _joined(
@@ -53,8 +53,8 @@ def _by(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, _Rows]:
     return dict(sorted(groups.items()))
 
 
-def _settings(rows: _Rows) -> str:
-    """Return rate, queue, delay and MTU, as read back from the kernel."""
+def settings_text(rows: _Rows) -> str:
+    """Format rate, queue, delay and MTU of an interface, as read back from the kernel."""
     return _joined(
         _span(rows, "rate_bps", 1e-6, "Mbit/s"),
         _texts(row["queue_kind"] for row in rows if row["queue_kind"]),
@@ -65,8 +65,8 @@ def _settings(rows: _Rows) -> str:
     )
 
 
-def _traffic(rows: _Rows) -> str:
-    """Return the rate of an interface while it was busy, and its drops."""
+def traffic_text(rows: _Rows) -> str:
+    """Format the rate of an interface while it was busy, and its drops."""
     busy = [{"bps": 8e9 * row["sent_bytes"] / row["busy_ns"]} for row in rows if row["busy_ns"]]
     deliberate = (
         _span(rows, "deliberate_drops", 1, "deliberate") if any(row["deliberate_drops"] for row in rows) else ""

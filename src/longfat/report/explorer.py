@@ -12,10 +12,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longfat.dataset.load import Dataset, Interface, Row
+from longfat.dataset.load import Dataset, Row
 from longfat.figures import style
 from longfat.plan.model import Plan
 from longfat.record.bundle import run_folder_name
+from longfat.report.achieved import settings_text, traffic_text
 from longfat.report.numbers import shown
 from longfat.report.samples import series_of
 from longfat.report.settings import drawn_lines, host_lines, network_lines
@@ -51,7 +52,10 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
         if run.run_id in found:
             continue
         declared = [*network_lines(run.spec), *drawn_lines([run.spec]), *host_lines(run.spec)]
-        achieved = [_interface(row) for row in dataset.achieved.get(run.run_id, ())]
+        achieved = [
+            f"{row['interface']}: {settings_text([row])}; {traffic_text([row])}"
+            for row in dataset.achieved.get(run.run_id, ())
+        ]
         flows = dataset.flows.get(run.run_id, ())
         found[run.run_id] = {
             "id": run.run_id[:DIGITS],
@@ -84,14 +88,6 @@ def _colours(dataset: Dataset) -> dict[str, str]:
     """Return the colour of each congestion control in the figures."""
     names = sorted({row["cca"] for rows in dataset.flows.values() for row in rows}, key=style.order)
     return {name: style.look(name, place)[0] for place, name in enumerate(names)}
-
-
-def _interface(row: Interface) -> str:
-    rate = f"{row['rate_bps'] / 1e6:,.6g} Mbit/s, " if row["rate_bps"] else ""
-    queue = f"{row['queue_kind']} of {row['limit_packets'] or row['limit_bytes']}, " if row["queue_kind"] else ""
-    delay = f"delay {row['delay_us'] / 1e3:g} ms, " if row["delay_us"] else ""
-    drops = f"{row['drops'] or 0} drops"
-    return f"{row['interface']}: MTU {row['mtu_bytes']} B, {rate}{queue}{delay}{drops}"
 
 
 def _flow(row: Row) -> str:

@@ -13,9 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from longfat.guest import app_rate, sockets, traffic
 from longfat.guest.ccas import parameter_names
-from longfat.guest.files import write_json
-from longfat.guest.kinds.reports import report_of
-from longfat.guest.processes import finish, started
+from longfat.guest.files import report_of, write_json
+from longfat.guest.processes import end_with_run, finish
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Flow, RunSpec
 
@@ -45,7 +44,7 @@ class Traffic:
             if self._stage.here(flow.receiver):
                 command = traffic.server_command(flow, self.ports[flow.name], self._block)
                 process = self._stage.network.start(flow.receiver, command, self._output(flow, "server"))
-                self._servers[flow.name] = started(self._stage.cleanup, process)
+                self._servers[flow.name] = end_with_run(self._stage.cleanup, process)
 
     def plan(self) -> None:
         """Put on the time line the start of every sending iperf2, and the reading of its sockets before its end."""
@@ -99,7 +98,7 @@ class Traffic:
             network.start if flow.rate_bps is None else network.start_tool
         )  # the program is part of the guest, not of the node's image
         process = start(flow.sender, command, self._output(flow, "client"))
-        self._clients[flow.name] = started(self._stage.cleanup, process)
+        self._clients[flow.name] = end_with_run(self._stage.cleanup, process)
 
     def _look_at_buffers(self, flow: Flow) -> None:
         """Note the smallest buffers of the flow's sockets; a listening socket has the buffers of future connections."""

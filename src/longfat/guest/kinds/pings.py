@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longfat.guest import echo
-from longfat.guest.processes import finish, started
+from longfat.guest.processes import end_with_run, finish
 from longfat.network import longest_rtt_us
 from longfat.runspec import RunSpec
 
@@ -36,7 +36,7 @@ class Traffic:
             when = asked.interval_us, stage.timeline.origin_ns, stage.timeline.end_us
             command = echo.command(address, *when, linger_ns)
             process = stage.network.start_tool(asked.sender, command, stage.output("pings.csv"))
-            self._programs.append(started(stage.cleanup, process))
+            self._programs.append(end_with_run(stage.cleanup, process))
 
     def finish(self) -> None:
         """Wait for the program, which waits for the reply to its last request."""

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longfat.guest import program, wiretap
-from longfat.guest.files import copy_file, write_json
-from longfat.guest.kinds.reports import report_of
-from longfat.guest.processes import started
+from longfat.guest.files import copy_file, report_of, write_json
+from longfat.guest.processes import end_with_run
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Program, RunSpec
 
@@ -142,7 +141,7 @@ class Traffic:
         }
         output = self._stage.cleanup.enter_context(self._output(one, role).open("wb"))
         command = program.command(MODULE, "execute", order)
-        return started(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
+        return end_with_run(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
 
     def _end(self, one: Program, role: str) -> None:
         """Terminate a program; kill it if it does not end."""

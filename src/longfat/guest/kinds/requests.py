@@ -27,9 +27,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from longfat.guest import program
-from longfat.guest.files import write_json
-from longfat.guest.kinds.reports import report_of
-from longfat.guest.processes import finish, started
+from longfat.guest.files import report_of, write_json
+from longfat.guest.processes import end_with_run, finish
 from longfat.guest.sockets import TCP_LISTEN
 from longfat.guest.sysctls import LaboratoryError
 from longfat.runspec import Requests, RunSpec
@@ -50,6 +49,7 @@ MILLION = 1_000_000
 CCA_BYTES = 16  # TCP_CA_NAME_MAX (net/tcp.h)
 COLUMNS = "t_us,requests,user,response_bytes,response_us"
 MODULE = "longfat.guest.kinds.requests"
+RANDOM_TIMES = "longfat.guest.kinds.arrivals"  # its users do not wait for responses
 
 
 class Traffic:
@@ -66,7 +66,7 @@ class Traffic:
         for one in self._stage.spec.requests:
             (self._stage.folder / "requests").mkdir(exist_ok=True)
             order = {**dataclasses.asdict(one), "port": self.ports[one.name]}
-            self._servers[one.name] = self._start(one.sender, "serve", order)
+            self._servers[one.name] = self._start(one.sender, MODULE, "serve", order)
         deadline = time.monotonic() + READY_S
         for one in self._stage.spec.requests:
             while not self._stage.network.has_socket(one.sender, self.ports[one.name], TCP_LISTEN):
@@ -102,13 +102,13 @@ class Traffic:
             "seed": self._stage.spec.seed,
             "origin_ns": self._stage.timeline.origin_ns,
         }
-        self._users[one.name] = self._start(one.receiver, "ask", order)
+        self._users[one.name] = self._start(one.receiver, RANDOM_TIMES if one.every_us else MODULE, "ask", order)
 
-    def _start(self, node: str, function: str, order: dict[str, Any]) -> subprocess.Popen[bytes]:
+    def _start(self, node: str, module: str, function: str, order: dict[str, Any]) -> subprocess.Popen[bytes]:
         """Start one of the two programs."""
         output = self._stage.output(f"requests/{order['name']}.{function}.json")
-        command = program.command(MODULE, function, order)
-        return started(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
+        command = program.command(module, function, order)
+        return end_with_run(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
 
 
 def report(spec: RunSpec, folder: Path) -> None:
@@ -384,38 +384,7 @@ class Crowd:
         self.plan(user, now_ns, think_s(self.order, self._randoms[user]))
 
 
-class Arrivals(Crowd):
-    """Requests that begin as a Poisson process, independently of earlier ones; users are the numbers of requests."""
-
-    def __init__(self, order: dict[str, Any]) -> None:
-        super().__init__(order)
-        self._times = Random(f"{order['seed']} {order['name']} times")
-        self._sizes = Random(f"{order['seed']} {order['name']} sizes")
-        self._next_ns = self.begin_ns
-
-    def begin(self) -> None:
-        """Schedule the first request."""
-        self._plan_after(0)
-
-    def ask(self, user: int) -> None:
-        """Begin a request, and schedule the next one."""
-        self._plan_after(user + 1)
-        super().ask(user)
-
-    def wanted(self, user: int) -> int:
-        """Draw the bytes of a response."""
-        return response_bytes(self.order, self._sizes)
-
-    def go_on(self, user: int, now_ns: int) -> None:
-        """Do nothing: no request follows from the end of another."""
-
-    def _plan_after(self, number: int) -> None:
-        self._next_ns += round(1e9 * self._times.expovariate(1e6 / self.order["every_us"]))
-        self.plan(number, self._next_ns, 0)
-
-
 def ask(order: dict[str, Any]) -> None:
     """Act as the users, then write the outcome of their requests."""
     allow_connections(order)
-    kind = Arrivals if order["every_us"] else Crowd
-    json.dump(kind(order).run(), sys.stdout)
+    json.dump(Crowd(order).run(), sys.stdout)

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from longfat.guest import udp
-from longfat.guest.files import write_json
-from longfat.guest.kinds.reports import report_of
-from longfat.guest.processes import finish, started
+from longfat.guest.files import report_of, write_json
+from longfat.guest.processes import end_with_run, finish
 from longfat.network import longest_rtt_us, smallest_mtu_bytes
 from longfat.runspec import RunSpec, Udp
 
@@ -93,7 +92,7 @@ class Traffic:
         order = {"address": address, "port": self._ports[one.name], "packet_bytes": self._mtu_bytes}
         command = udp.sender_command({**dataclasses.asdict(one), **order})
         output = self._stage.output(f"{one.name}.udp.txt")
-        self._senders[one.name] = started(
+        self._senders[one.name] = end_with_run(
             self._stage.cleanup, self._stage.network.start_tool(one.sender, command, output)
         )
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longfat.guest import sockets, web
-from longfat.guest.files import write_json
-from longfat.guest.kinds.reports import report_of
-from longfat.guest.processes import finish, started
+from longfat.guest.files import report_of, write_json
+from longfat.guest.processes import end_with_run, finish
 from longfat.runspec import RunSpec, Web
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class Traffic:
             config.write_text(web.server_config(users, self.ports[users.name], files, self._stage.scratch))
             output = self._stage.output(f"web/{users.name}.server.txt")
             process = self._stage.network.start(users.sender, web.server_command(config), output)
-            self._servers[users.name] = started(self._stage.cleanup, process)
+            self._servers[users.name] = end_with_run(self._stage.cleanup, process)
 
     def plan(self) -> None:
         """Put on the time line the start of the users and the reading of the servers' sockets."""
@@ -74,7 +73,7 @@ class Traffic:
         order.write_text(json.dumps(users_order))
         output = self._stage.output(f"web/{users.name}.users.json")
         process = self._stage.network.start(users.receiver, web.users_command(order), output)
-        self._users[users.name] = started(self._stage.cleanup, process)
+        self._users[users.name] = end_with_run(self._stage.cleanup, process)
 
     def _look(self, users: Web) -> None:
         """Note the congestion controls of the server's connections."""
