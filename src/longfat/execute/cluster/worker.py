@@ -22,7 +22,8 @@ from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
 
 _opened: dict[str, Backend] = {}
-_opening = threading.Lock()
+# A backend is opened once, and two threads of Python 3.11 cannot parse code for its digests at the same time.
+_one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,9 @@ def execute_order(order: Order) -> tuple[Outcome, bytes | None]:
     """
     spec = RunSpec.from_json(order.spec)
     try:
-        backend = _backend(order.backend, order.settings)
-        require_executable(backend, [spec])
+        with _one_at_a_time:
+            backend = _backend(order.backend, order.settings)
+            require_executable(backend, [spec])
     except RigError as error:
         raise RigError(error.message, where=node_name(), hint=error.hint or "use the same version there") from error
     attempt = Attempt(order.name, spec, order.number, order.last, order.repeats)
@@ -59,7 +61,6 @@ def execute_order(order: Order) -> tuple[Outcome, bytes | None]:
 def _backend(name: str, settings: Mapping[str, Any]) -> Backend:
     """Return the backend, opened by the first run of these settings."""
     key = repr((name, sorted(settings.items())))
-    with _opening:
-        if key not in _opened:
-            _opened[key] = open_backend(name, dict(settings), say=lambda line: None)
-        return _opened[key]
+    if key not in _opened:
+        _opened[key] = open_backend(name, dict(settings), say=lambda line: None)
+    return _opened[key]
