@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A repository with a small study, its canaries and the evidence of its runs, all made by the fake backend."""
+"""A repository with a small study, its kernel checks and the evidence of its runs, all made by the fake backend."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def repository(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def with_evidence(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same with the evidence of all runs of the study; its results are in ``results/small``."""
+    """Make such a repository with the evidence of all runs; the results are in ``results/small``."""
     study = repository(root, monkeypatch)
     write_results(study, root / "results" / "small")
     add(root / "results" / "small")

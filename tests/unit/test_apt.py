@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tarfile
 from pathlib import Path
 
@@ -97,48 +96,10 @@ def test_without_the_package_the_release_of_kernel_org_is_tried(kernels: Path, m
     assert "apt-get install linux-source-6.12" in error
 
 
-def test_a_package_without_the_tarball_is_no_source(kernels: Path, tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "package", "w") as tar:
-        tar.add(tmp_path / "listing", "./usr/share/doc/readme")
-    said, _ = fall_back(kernels)
-    assert said[1].endswith(TARBALL)
-    assert sorted(path.name for path in (tmp_path / "cache/kernels").iterdir()) == ["lock"]
-
-
-def test_a_machine_without_a_debian_archive_has_no_such_package(kernels: Path, tmp_path: Path) -> None:
-    (tmp_path / "listing").write_text("http://mirror.example/ubuntu/ noble main Ubuntu\n")
-    said, _ = fall_back(kernels)
-    assert said[1].endswith("no Debian archive")
-
-
-def test_a_machine_without_apt_has_no_such_package(
-    kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "programs/apt-get").unlink()
-    for name in ("tar", "sh"):
-        (tmp_path / "programs" / name).symlink_to(str(shutil.which(name)))
-    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
-    said, _ = fall_back(kernels)
-    assert said[1].endswith("no Debian archive")
-
-
-def test_a_kernel_that_names_no_suite_asks_no_archive(kernels: Path, tmp_path: Path) -> None:
-    settings(kernels, distribution_tarball=str(tmp_path / f"linux-{VERSION}.tar"))
-    build_kernel(kernels_folder=kernels)
-    assert not (tmp_path / "apt-log").exists()
-
-
 @pytest.mark.parametrize(
     ("listing", "archives"),
     [
-        (
-            "http://mirror.example/debian/ trixie-updates main Debian\n"
-            "http://mirror.example/debian/ trixie main Debian\n"
-            "http://mirror.example/debian/ trixie contrib Debian\n"
-            "https://vendor.example/linux trixie main Vendor Inc.\n"
-            "http://secure.example/debian-security/ trixie-security main Debian\n",
-            ("http://mirror.example/debian", "http://secure.example/debian-security"),
-        ),
+        (LISTING, ("http://mirror.example/debian", "http://mirror.example/debian-security")),
         ("http://mirror.example/ubuntu/ noble main Ubuntu\n", (None, None)),
         # Before the lists are fetched the origin is unknown, and the address decides.
         (

@@ -38,13 +38,3 @@ def test_a_relative_cache_folder_is_refused_with_the_absolute_one(monkeypatch: p
     with pytest.raises(RigError) as caught:
         cache_folder()
     assert caught.value.hint == f"LONGFAT_CACHE={Path.cwd() / 'cache'}"
-
-
-def test_without_a_home_folder_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_home() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(Path, "home", no_home)
-    with pytest.raises(RigError) as caught:
-        cache_folder()
-    assert "LONGFAT_CACHE" in str(caught.value.hint)

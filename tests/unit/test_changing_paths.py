@@ -13,12 +13,10 @@ import pytest
 from fake_backend import FakeBackend
 from test_red import study
 
-from longfat.backends.protocol import Feature, needed
-from longfat.backends.registry import traits_of
 from longfat.plan import build_plan
 from longfat.spec.gates import Evidence
 from longfat.spec.network import TRACED_BITS, Port, Step, capacity_bits, lay_out, steps
-from longfat.spec.runspec import Change, Egress, Interface, RunSpec, Trace
+from longfat.spec.runspec import Change, Interface, RunSpec, Trace
 from longfat.study.traffic import misses
 from longfat.system.errors import StudyError
 
@@ -39,12 +37,6 @@ def problems(tmp_path: Path, keys: str) -> list[str]:
 def port_of(spec: RunSpec, node: str, peer: str) -> Port:
     (port,) = (port for port in lay_out(spec).ports[node] if port.peer == peer)
     return port
-
-
-def test_a_change_of_the_rate_is_one_of_the_bottleneck_alone(tmp_path: Path) -> None:
-    spec = planned(tmp_path, "changes: [{at: 1 s, rate: 5 Mbit/s}]")
-    changed = [port for port in lay_out(spec).all_ports() if port.egress.changes]
-    assert [(port.node, port.egress.changes) for port in changed] == [("switch", (Change(1_000_000, 5 * MBPS),))]
 
 
 def test_a_change_of_the_round_trip_time_is_shared_by_both_ways(tmp_path: Path) -> None:
@@ -82,69 +74,31 @@ def test_a_trace_gives_a_full_packet_for_each_line_in_its_millisecond(tmp_path: 
     assert [capacity_bits(found, ms * 1000) // TRACED_BITS for ms in range(8)] == [0, 3, 3, 3, 3, 4, 7, 7]
 
 
-def test_changes_and_a_trace_meet_on_one_wire() -> None:
-    trace = Trace("", "1*2 0*2")
-    egress = Egress(MBPS, changes=(Change(1_000, delay_us=7, held=True), Change(3_000, held=False)), trace=trace)
-    found = steps(egress, 5_000)
-    assert [(step.at_us, step.delay_ns, step.held) for step in found] == [
-        (0, 0, False),
-        (1_000, 7000, True),
-        (4_000, 7000, False),
-    ]
-
-
-def test_a_wire_that_never_changes_has_no_steps() -> None:
-    assert steps(Egress(MBPS, delay_us=5), 1_000_000) == ()
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("5\n3\n", "line 2 of 'bad.trace' is 3, less than the 5 before it"),
-        ("1\n2.5\n", "line 2 of 'bad.trace' is '2.5'; allowed: a whole number of milliseconds"),
-        ("", "'bad.trace' has no packet after 0 ms"),
-    ],
-)
-def test_a_trace_that_cannot_be_read_names_its_line(tmp_path: Path, content: str, words: str) -> None:
+@pytest.mark.parametrize(("content", "named"), [("5\n3\n", "line 2"), ("1\n2.5\n", "line 2"), ("", "bad.trace")])
+def test_a_trace_that_cannot_be_read_names_its_line(tmp_path: Path, content: str, named: str) -> None:
     (tmp_path / "bad.trace").write_text(content)
     (problem,) = problems(tmp_path, "trace: bad.trace")
-    assert problem.startswith(f"experiments[0].topology.trace: {words}")
+    assert problem.startswith("experiments[0].topology.trace: ") and named in problem
 
 
 @pytest.mark.parametrize(
-    ("keys", "words"),
+    ("keys", "key"),
     [
-        ("trace: missing.trace", "trace: 'missing.trace' cannot be read: No such file or directory"),
-        ("trace: ../outside.trace", "trace: '../outside.trace' is not in the study's folder"),
-        ("reverse_trace: some.trace", "reverse_trace: needs a port with a rate"),
-        ("changes: [{at: 1 s}]", "changes[0]: changes nothing; give rate, rtt or outage"),
-        (
-            "changes: [{at: 1 s, rate: 1 Mbit/s}, {at: 1 s, rate: 2 Mbit/s}]",
-            "changes[1].at: 1 s is not after the change before it; changes are in order",
-        ),
-        (
-            "changes: [{at: 1 s, outage: 2 s}, {at: 2 s, rtt: 10 ms}]",
-            "changes[1].at: 2 s is within the outage before it, which ends at 3 s",
-        ),
-        (
-            "trace: some.trace\n      changes: [{at: 1 s, rate: 1 Mbit/s}]",
-            "changes[0].rate: cannot be combined with trace",
-        ),
-        ("loss: 1 %\n      changes: [{at: 1 s, rtt: 10 ms}]", "changes[0].rtt: cannot be combined with loss or jitter"),
-        ("changes: [{at: 1 s, rtt: 3 us}]", "changes[0].rtt: 3 us cannot be split into two whole microseconds"),
+        ("trace: missing.trace", "trace"),
+        ("trace: ../outside.trace", "trace"),
+        ("reverse_trace: some.trace", "reverse_trace"),
+        ("changes: [{at: 1 s}]", "changes[0]"),
+        ("changes: [{at: 1 s, rate: 1 Mbit/s}, {at: 1 s, rate: 2 Mbit/s}]", "changes[1].at"),
+        ("changes: [{at: 1 s, outage: 2 s}, {at: 2 s, rtt: 10 ms}]", "changes[1].at"),
+        ("trace: some.trace\n      changes: [{at: 1 s, rate: 1 Mbit/s}]", "changes[0].rate"),
+        ("loss: 1 %\n      changes: [{at: 1 s, rtt: 10 ms}]", "changes[0].rtt"),
+        ("changes: [{at: 1 s, rtt: 3 us}]", "changes[0].rtt"),
     ],
 )
-def test_changes_that_cannot_be_are_refused(tmp_path: Path, keys: str, words: str) -> None:
+def test_changes_that_cannot_be_are_refused(tmp_path: Path, keys: str, key: str) -> None:
     (tmp_path / "some.trace").write_text("1\n")
     (problem,) = problems(tmp_path, keys)
-    assert problem.startswith(f"experiments[0].topology.{words}")
-
-
-def test_only_virtual_time_has_wires_that_change(tmp_path: Path) -> None:
-    assert Feature.CHANGES in needed(planned(tmp_path, "changes: [{at: 1 s, rate: 5 Mbit/s}]"))
-    assert [
-        name for name in ("virtual", "mininet", "hosts", "ns2", "ns3") if Feature.CHANGES in traits_of(name).can
-    ] == ["virtual"]
+    assert problem.startswith(f"experiments[0].topology.{key}: ")
 
 
 @pytest.mark.parametrize(
@@ -152,13 +106,10 @@ def test_only_virtual_time_has_wires_that_change(tmp_path: Path) -> None:
     [
         ({}, None),
         ({"steps": 1}, "did 1 steps, declared 2"),
-        ({"late_ns": 1_001}, "a step of switch-eth1 was 1001 ns late, allowed 1000 ns"),
-        ({"offered_bits": 10**8}, "carried 0 bits, its steps offered 100000000 while it was busy"),
-        (
-            {"offered_bits": 10**9, "taken_bytes": 10**9 // 8},
-            "carried 1000000000 bits, its steps let 75012304 leave at most",
-        ),
-        ({"rate_bps": 100 * MBPS}, "rate_bps of switch-eth1 is 100000000 bit/s, declared 50000000 bit/s"),
+        ({"late_ns": 1_001}, "1001 ns late, allowed 1000 ns"),
+        ({"offered_bits": 10**8}, "0 bits, its steps offered 100000000"),
+        ({"offered_bits": 10**9, "taken_bytes": 10**9 // 8}, "1000000000 bits, its steps let 75012304"),
+        ({"rate_bps": 100 * MBPS}, "100000000 bit/s, declared 50000000 bit/s"),
     ],
 )
 def test_a_wire_that_did_not_follow_its_steps_invalidates_the_run(

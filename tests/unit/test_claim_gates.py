@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from fabricated_results import judge_study, write_results, write_study
 
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.relations.claim_lint import without_oracle
-from longfat.relations.counting import Counted, Share, VerdictWord, apart, shares, tally, total
+from longfat.relations.counting import Counted, Share, VerdictWord, shares, tally
 from longfat.relations.firsts import changes, keep_first
 from longfat.relations.judge import read_origin
 from longfat.relations.limits import Agreement, Limits, fallen
-from longfat.study.load import load_study
 from longfat.system.errors import RigError, StudyError
 
 HEAD = "format: 2\nstudy: small\nclaims:\n"
@@ -59,20 +58,13 @@ NUMBERS = ("oracle:", f"  {FAST}: 900", f"  {SLOW}: 950")
 
 def test_a_test_that_the_papers_own_numbers_fail_is_an_error_with_file_line_and_both_numbers(tmp_path: Path) -> None:
     text = problems(tmp_path, claim("a", f"{FAST} / {SLOW} ~ 1.1", *NUMBERS))
-    assert "claims.yaml:4: claims[0]: claim 'a' does not hold for the paper's own numbers" in text
-    assert "is 0.947368, allowed 0.99 to 1.21" in text
-    assert "inconsistent" in text
+    assert "claims.yaml:4: claims[0]: claim 'a'" in text and "0.947368" in text and "0.99 to 1.21" in text
 
 
 def test_a_test_that_they_meet_and_one_that_is_marked_pass(tmp_path: Path) -> None:
     marked = "inconsistent: {where: table 2, reason: the table has 900 and 950}"
     met = claim("a", f"{SLOW} > {FAST}", *NUMBERS)
     assert accepted(tmp_path, met, claim("b", f"{FAST} > {SLOW}", *NUMBERS, marked)) == 2
-
-
-def test_numbers_that_other_claims_hold_a_metric_to_are_the_papers_own(tmp_path: Path) -> None:
-    numbers = claim("x", f"{FAST} = 900"), claim("y", f"{SLOW} = 950")
-    assert "claim 'order' does not hold" in problems(tmp_path, *numbers, claim("order", f"{FAST} > {SLOW}"))
 
 
 def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_counts(tmp_path: Path) -> None:
@@ -86,19 +78,6 @@ def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_c
     assert "claim 'order' does not hold" in text
 
 
-def test_an_order_of_the_papers_numbers_holds_however_small_their_difference_is(tmp_path: Path) -> None:
-    close = ("oracle:", f"  {FAST}: 817", f"  {SLOW}: 824")
-    assert accepted(tmp_path, claim("a", f"{SLOW} > {FAST}", *close)) == 1
-    assert "does not hold" in problems(tmp_path, claim("a", f"{FAST} > {SLOW}", *close))
-
-
-def test_claims_without_the_papers_numbers_are_counted(tmp_path: Path) -> None:
-    text = HEAD + claim("a", f"{FAST} = 900") + claim("b", f"{FAST} > {SLOW}") + claim("c", f"{FAST} > 100")
-    study = write_study(tmp_path, claims=text)
-    known = StudyFolder(study).claims
-    assert without_oracle(known, load_study(study / "study.yaml")) == ["b"]
-
-
 def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp_path: Path) -> None:
     written = "goodput[delay, window=8 MiB, algorithm=highspeed] = 900"
     texts = claim("a", f"{FAST} = 900"), claim("b", written), claim("c", f"{FAST} = 1000"), claim("d", f"{FAST} > 800")
@@ -108,25 +87,25 @@ def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp
 
 
 @pytest.mark.parametrize(
-    ("needs", "verdict", "reason"),
+    ("needs", "verdict"),
     [
-        ("lasts: 1 s", "reproduced", None),
-        ("lasts: 240 s", "not_measured", "must be at least 240 s"),
-        ("lasts: {one-drop: 240 s}", "reproduced", None),
-        ('lasts: {delay: 1 s, "*": 240 s}', "reproduced", None),
-        ('lasts: {"*": 1 s, d*: 240 s}', "not_measured", "must be at least 240 s"),
-        ("at_least_n: 3", "reproduced", None),
-        ("at_least_n: 4", "not_measured", "needs 4 runs of each scenario, the fewest are 3"),
-        ("epochs: 10", "not_measured", "cuts of the congestion window must be at least 10 cuts"),
+        ("lasts: 1 s", "reproduced"),
+        ("lasts: 240 s", "not_measured"),
+        ("lasts: {one-drop: 240 s}", "reproduced"),
+        ('lasts: {delay: 1 s, "*": 240 s}', "reproduced"),
+        ('lasts: {"*": 1 s, d*: 240 s}', "not_measured"),
+        ("at_least_n: 3", "reproduced"),
+        ("at_least_n: 4", "not_measured"),
+        ("epochs: 10", "not_measured"),
     ],
 )
 def test_a_claim_whose_runs_are_not_what_it_needs_is_not_measured(
-    results: Path, tmp_path: Path, needs: str, verdict: str, reason: str | None
+    results: Path, tmp_path: Path, needs: str, verdict: str
 ) -> None:
-    study = write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", f"needs: {{{needs}}}"))
-    (found,) = judge_study(results, study)
-    assert found.verdict == verdict
-    assert (reason or "") in str(found.reason)
+    (found,) = judge_study(
+        results, write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", f"needs: {{{needs}}}"))
+    )
+    assert (found.verdict, bool(found.reason)) == (verdict, verdict == "not_measured")
 
 
 def test_needs_above_all_claims_are_those_of_claims_that_have_none(tmp_path: Path) -> None:
@@ -135,11 +114,6 @@ def test_needs_above_all_claims_are_those_of_claims_that_have_none(tmp_path: Pat
     written = [claim(f"above-{limit}", f"{SLOW} > {limit}", *needs) for limit, needs in own.items()]
     claims = StudyFolder(write_study(tmp_path, claims=head + "".join(written))).claims
     assert [one.needs.lasts_in("delay") for one in claims if one.needs] == [0, 0, 240]
-
-
-def test_a_length_for_an_experiment_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    text = problems(tmp_path, claim("a", f"{SLOW} > 100", "needs: {lasts: {delays: 1 s}}"))
-    assert "claims[0].needs.lasts.delays: unknown experiment 'delays'; allowed: delay, one-drop" in text
 
 
 def test_an_agreement_counts_both_errors_and_the_papers_retests() -> None:
@@ -161,32 +135,10 @@ def row(name: str, word: VerdictWord, category: str = "measured", same_as: str |
 
 
 def test_the_shares_are_of_what_can_be_tested_and_was_not_chosen_by() -> None:
-    words: list[VerdictWord] = [
-        "reproduced",
-        "agrees",
-        "not_reproduced",
-        "inconclusive",
-        "not_measured",
-        "not_testable",
-    ]
-    rows = [row(word, word) for word in words]
-    rows += [
-        row("l", "reproduced", "law"),
-        row("c", "reproduced", "calibrated"),
-        row("i", "inconclusive", "inconsistent"),
-    ]
+    rows = [row(word, word) for word in get_args(VerdictWord)]
+    rows += [row("l", "reproduced", "law"), row("c", "reproduced", "calibrated")]
+    rows += [row("i", "inconclusive", "inconsistent")]
     assert list(shares(tally(rows)).values()) == [Share(5, 3, 2), Share(7, 4, 3), Share(6, 4, 3)]
-    assert str(Share(5, 3, 2)) == "of 5 60.0 % are decided and 40.0 % hold"
-
-
-def test_measured_claims_are_counted_apart_from_what_no_measurement_could_turn() -> None:
-    counts = tally([row("a", "reproduced"), row("b", "reproduced", "arithmetic"), row("c", "not_reproduced", "law")])
-    assert counts["measured"]["reproduced"] == 1
-    assert apart(counts) == [
-        "1 laws of an algorithm (1 not reproduced)",
-        "1 arithmetic, without a run (1 reproduced)",
-    ]
-    assert total(counts)["reproduced"] == 2
 
 
 def test_one_test_counts_once_and_of_a_group_the_best_word() -> None:
@@ -220,17 +172,6 @@ def test_words_of_a_claim_may_change_and_damaged_first_claims_are_an_error(tmp_p
         path.write_text(damaged, encoding="ascii")
         with pytest.raises(RigError, match=r"claims-first\.json"):
             keep_first(tmp_path, known, False)
-
-
-def test_first_claims_are_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(draft: Path, target: Path) -> None:
-        raise OSError(5, "killed", str(target))
-
-    study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))
-    monkeypatch.setattr(Path, "replace", killed)
-    with pytest.raises(RigError):
-        keep_first(tmp_path, StudyFolder(study).claims, before_runs=True)
-    assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
 
 def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a guest leaves is taken over as files and folders, and nothing that it leaves reads or fills the host."""
+"""Collection of a guest's output: only files and folders, no file of the host, and a limited size."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a closed connection adds to what was acknowledged and is no sample of the window."""
+"""The report of a closed connection adds to the acknowledged bytes and is no sample of the window."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longfat.backends import crash
-from longfat.backends.crash import Frame, addresses, explain
+from longfat.backends.crash import Frame, explain
 from longfat.system.errors import RigError, SettledError
 
 KERNEL = Path("linux")
@@ -34,10 +34,6 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from CALLS if found else ()
 
     monkeypatch.setattr(crash, "frames", frames)
-
-
-def test_the_addresses_of_a_report_begin_with_the_instruction_that_failed() -> None:
-    assert addresses(CONSOLE) == [0x60261C0E, 0x60120BB2]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +69,3 @@ def test_a_loop_is_named_only_where_it_is_in_the_studys_own_file() -> None:
     assert explain(ENDED, console, KERNEL, {"tcp_other.c"}, hung=True) is ENDED
     found = explain(ENDED, console, KERNEL, {"tcp_mine.c"}, hung=True)
     assert found.message.startswith("tcp_mine.c:42, in mine_grow(): the guest's kernel loops endlessly\n")
-
-
-def test_a_guest_that_ended_without_a_panic_keeps_its_error() -> None:
-    assert explain(ENDED, "killed\n", KERNEL, {"tcp_mine.c"}) is ENDED

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from longfat.cli.reproduce import merge_plans
-from longfat.data.study_folder import StudyFolder
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.study.load import load_study
@@ -18,24 +17,6 @@ def plan(backend: str) -> Plan:
     """The plan of the study for one backend."""
     pins = {"backend": backend, "kernel": f"kernel of {backend}"}
     return build_plan(load_study(FOLDER / "study.yaml"), profile="paper", only=["pair"], pins=pins)
-
-
-def test_every_run_has_its_backend_among_its_factors() -> None:
-    runs = plan("mininet").runs
-    assert len(runs) == 24
-    assert {run.factors["backend"] for run in runs} == {"mininet"}
-    assert all(run.scenario.endswith(".backend-mininet") for run in runs)
-
-
-def test_a_backend_that_the_study_does_not_name_runs_it_too() -> None:
-    assert {run.factors["backend"] for run in plan("containernet").runs} == {"containernet"}
-
-
-def test_a_claim_may_choose_by_backend() -> None:
-    study = load_study(FOLDER / "study.yaml")
-    assert all("backend" in experiment.factors for experiment in study.experiments)
-    texts = [relation.text for claim in StudyFolder(FOLDER).claims for relation in claim.relations]
-    assert all("backend" in text for text in texts)
 
 
 def test_one_lock_has_the_runs_of_all_backends_with_the_pins_of_each(tmp_path: Path) -> None:

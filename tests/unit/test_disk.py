@@ -11,7 +11,6 @@ import pytest
 
 from longfat.builds import disk
 from longfat.builds.disk import RECIPE_FOLDER, boot_sector, build_disk, recipe_digest
-from longfat.builds.image import list_entries
 from longfat.system.errors import RigError
 
 
@@ -47,41 +46,12 @@ def test_every_file_of_the_recipe_counts(tmp_path: Path) -> None:
     assert recipe_digest(recipe) != known
 
 
-def test_what_the_roles_install_is_not_installed_beforehand() -> None:
-    lists = [set(list_entries((RECIPE_FOLDER / name).read_text())) for name in ("packages.txt", "fetched.txt")]
-    assert lists[0] & lists[1] == set()
-    assert {"mininet", "chrony", "tcptrace"} <= lists[1]
-
-
 def test_the_disk_begins_with_grub_and_one_partition_of_linux() -> None:
     sector = boot_sector(b"\xeb" * 512, 2048, 4096)
     assert (len(sector), sector[0], sector[0x66:0x68], sector[510:]) == (512, 0xEB, b"\x90\x90", b"\x55\xaa")
     assert (sector[446], sector[450]) == (0x80, 0x83)
     assert [int.from_bytes(sector[at : at + 4], "little") for at in (454, 458)] == [2048, 4096]
     assert sector[462:510] == bytes(48)
-
-
-def test_a_disk_that_is_there_needs_neither_root_nor_programs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(disk, "NEEDED", {"nothing-like-it": "package"})
-    built = cache / "disks" / f"machine-{recipe_digest(RECIPE_FOLDER)[:16]}.raw"
-    built.parent.mkdir(parents=True)
-    built.touch()
-    assert build_disk() == built
-
-
-def test_a_normal_user_gets_the_command_for_root(cache: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(RigError, match="only root can build") as caught:
-        build_disk()
-    assert caught.value.hint == f"as root, once: LONGFAT_CACHE={cache} ./just build disk"
-    assert not cache.exists()
-
-
-def test_missing_programs_are_named_by_package(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "NEEDED", {"nothing-like-it": "some-package"})
-    with pytest.raises(RigError, match="some-package"):
-        build_disk()
 
 
 def test_a_disk_that_cannot_be_cooked_leaves_nothing(cache: Path, programs: Path) -> None:

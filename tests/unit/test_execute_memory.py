@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No more guests are started than the machine's memory holds, and the user is told why."""
+"""The machine's memory limits the number of guests that run at a time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fake_backend import FakeBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longfat.execute.memory import OVERHEAD_BYTES, available_bytes, jobs_in_memory, needed_bytes, runs_that_fit
+from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
 from longfat.execute.results import open_results
-from longfat.execute.study import Summary, execute
+from longfat.execute.study import execute
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
 from longfat.system.events import Event, Kind, Level
@@ -64,24 +64,6 @@ def test_the_narrowest_control_group_limits_the_memory(
     assert available_bytes(machine(tmp_path, groups, files)) == available
 
 
-def test_a_kernel_without_control_groups_has_no_limit_of_theirs(tmp_path: Path) -> None:
-    made = machine(tmp_path, "", {})
-    (made / "proc/self/cgroup").unlink()
-    assert available_bytes(made) == AVAILABLE
-
-
-def test_this_machine_has_some_memory() -> None:
-    assert available_bytes() > 0
-
-
-def test_the_largest_runs_decide_how_many_fit() -> None:
-    both = needing(1, 4)
-    assert runs_that_fit(both, sum(map(needed_bytes, both))) == 2
-    assert runs_that_fit(both, sum(map(needed_bytes, both)) - 1) == 1
-    assert runs_that_fit(both, needed_bytes(both[1]) - 1) == 0
-    assert needed_bytes(both[0]) == GIB + OVERHEAD_BYTES
-
-
 @settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(st.integers(1, 16), min_size=1, max_size=8), st.integers(0, 64))
 def test_whichever_runs_go_on_together_they_fit(gib: list[int], memory_gib: int) -> None:
@@ -92,15 +74,6 @@ def test_whichever_runs_go_on_together_they_fit(gib: list[int], memory_gib: int)
     assert fitting == len(runs) or sum(largest[: fitting + 1]) > memory_gib * GIB
 
 
-def test_enough_memory_needs_no_message() -> None:
-    assert jobs_in_memory(needing(1, 1), 8, 4 * GIB) == (2, None)
-
-
-def test_fewer_jobs_come_with_the_numbers() -> None:
-    jobs, message = jobs_in_memory(needing(1, 1, 1, 1), 4, 3 * GIB)
-    assert (jobs, message) == (2, "2 runs at a time instead of 4: one needs up to 1.1 GB of 3.2 GB of memory")
-
-
 def test_memory_for_not_even_one_run_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     with (
         open_results(tmp_path) as results,
@@ -108,13 +81,6 @@ def test_memory_for_not_even_one_run_is_an_error_before_anything_starts(tmp_path
     ):
         execute(plan_of(2), FakeBackend(), results, jobs=2, memory_bytes=GIB // 2)
     assert list((tmp_path / "raw").iterdir()) == []
-
-
-def test_what_is_recorded_already_needs_no_memory(tmp_path: Path) -> None:
-    with open_results(tmp_path) as results:
-        execute(plan_of(2), FakeBackend(), results, jobs=2)
-        summary = execute(plan_of(2), FakeBackend(), results, jobs=2, memory_bytes=0)
-    assert summary == Summary(reused=2, executed=0, failed=0)
 
 
 def test_no_more_runs_go_on_than_fit(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import write_results
-from fake_backend import FakeBackend
 
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
@@ -46,23 +45,10 @@ def problem(folder: Path, *keys: str) -> str:
     return f"{found.key}: {found.message}"
 
 
-def test_udp_traffic_needs_nothing_beside_it(tmp_path: Path) -> None:
-    found = planned(tmp_path, UDP)
-    assert (found.flows, found.end_us) == ((), 6_000_000)
-
-
 def test_pings_alone_last_as_long_as_the_experiment(tmp_path: Path) -> None:
     found = planned(tmp_path, PINGS, "    duration: 4 s\n")
     assert (found.sent, found.end_us) == ((), 4_000_000)
     assert [ping.sender for ping in found.pings] == ["client1"]
-
-
-def test_pings_alone_do_not_say_how_long_they_last(tmp_path: Path) -> None:
-    assert "experiments[0].duration: is required here and missing" in problem(tmp_path, PINGS)
-
-
-def test_a_duration_alone_is_no_experiment(tmp_path: Path) -> None:
-    assert "experiments[0].flows: is required here and missing" in problem(tmp_path, "    duration: 4 s\n")
 
 
 @pytest.mark.parametrize(("traffic", "end"), [(UDP, "6 s"), (FLOW, "5 s")])
@@ -71,28 +57,6 @@ def test_no_run_ends_before_its_traffic(tmp_path: Path, traffic: str, end: str) 
         tmp_path, traffic, "    duration: 4 s\n"
     )
     assert planned(tmp_path, traffic, "    duration: 9 s\n").end_us == 9_000_000
-
-
-def test_a_profile_shortens_a_run_of_pings(tmp_path: Path) -> None:
-    assert planned(tmp_path, PINGS, "    duration: 4 s\n", profile="quick").end_us == 3_000_000
-
-
-def test_drops_need_traffic_over_tcp(tmp_path: Path) -> None:
-    assert "no traffic over TCP" in problem(tmp_path, UDP, "    drops: [{at: 2 s}]\n")
-
-
-@pytest.mark.parametrize("keys", [UDP, PINGS + "    duration: 4 s\n"])
-def test_a_run_without_a_flow_has_all_its_files(tmp_path: Path, keys: str) -> None:
-    spec = planned(tmp_path, keys)
-    folder = tmp_path / "run"
-    folder.mkdir()
-    FakeBackend().run(spec, folder)
-    assert (folder / "sockets.csv").read_text().count("\n") == 1
-    assert (folder / ("pings.csv" if spec.pings else "udp.json")).read_text().strip()
-
-
-def test_an_unknown_algorithm_is_named_where_there_are_none(tmp_path: Path) -> None:
-    assert "'renno'" in problem(tmp_path, FLOW.replace("{cca: reno}", "renno"))
 
 
 def test_the_bottleneck_of_a_run_without_a_flow_is_that_of_its_routers(tmp_path: Path) -> None:

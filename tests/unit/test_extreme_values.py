@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number of a manifest at its ends: it is refused with its place, or it is planned and the kernel can be told."""
+"""Extreme values of every number in a manifest: refused with their place, or planned with requests for the kernel."""
 
 from __future__ import annotations
 

@@ -41,17 +41,6 @@ def test_every_scenario_is_planned_as_often_as_stated_or_as_its_profile_plans(st
         assert [n for of, n in planned if of == name] == list(range(1, max(5, scenario.repetitions) + 1))
 
 
-def test_batches_are_bounded_by_their_seconds(study: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    ground = ground_of(study, begin([COMBINATION], {"a": "1"}, "2026-01-01"), wanted())
-    monkeypatch.setattr(verb, "BATCH_SECONDS", 0.001)
-    assert all(len(batch.targets) == 1 for batch in batches(ground, 2))
-
-
-def test_only_named_scenarios_are_planned(study: StudyFolder) -> None:
-    ground = ground_of(study, begin([COMBINATION], {"a": "1"}, "2026-01-01"), wanted())
-    assert {name for batch in batches(ground, 3, {"one-drop"}) for name in batch.targets} == {"one-drop"}
-
-
 def test_filling_adds_what_is_missing_and_nothing_a_second_time(study: StudyFolder) -> None:
     printed(lambda console: fill_studies([study.name], wanted(), console))
     rows = [key for of in read_rows(study.path, study.study.name).values() for key in of]
@@ -59,11 +48,6 @@ def test_filling_adds_what_is_missing_and_nothing_a_second_time(study: StudyFold
     assert all(len([key for key in rows if key[0] == name]) >= 2 for name in scenarios)
     text = printed(lambda console: fill_studies([study.name], wanted(), console))
     assert "0 batches" in text
-
-
-def test_no_batch_begins_after_the_budget(study: StudyFolder) -> None:
-    printed(lambda console: fill_studies([study.name], wanted(budget=-1.0), console))
-    assert not read_rows(study.path, study.study.name)
 
 
 def test_a_failed_run_is_reported_and_its_raw_files_stay(
@@ -88,8 +72,3 @@ def test_a_budget_is_a_length_of_time() -> None:
     with pytest.raises(StudyError) as raised:
         seconds_of("soon")
     assert raised.value.where == "--budget"
-
-
-def test_runs_in_real_time_are_refused(study: StudyFolder) -> None:
-    with pytest.raises(StudyError, match="mininet"):
-        printed(lambda console: fill_studies([study.name], dataclasses.replace(wanted(), backend="mininet"), console))

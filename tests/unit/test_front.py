@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The front page of the reports: every study, what was drawn of it, and its claims by verdict."""
+"""The front page of the reports: every study with its runs, its coverage and its claims by verdict."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from longfat.data.study_folder import StudyFolder, studies_in
 from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.report.front import write_front
-from longfat.report.report import coverage, write_report
+from longfat.report.report import write_report
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``root`` is a copy of."""
+    """The original of ``root``."""
     folder = tmp_path_factory.mktemp("made")
     study = write_study(folder)
     results = folder / "results" / "small"
@@ -58,21 +58,6 @@ def test_a_study_has_its_runs_its_coverage_and_its_claims_by_verdict(root: Path)
     assert 'aria-label="1 reproduced, 1 not measured"' in page
 
 
-def test_the_page_leads_to_the_report_and_needs_nothing_else(root: Path) -> None:
-    page = page_of(root)
-    assert "A &lt;small&gt; study" in page
-    assert set(re.findall(r'(?:src|href)="([^"]*)"', page)) == {"small/report.html", "small/figures/fig-1.svg"}
-    assert '<img src="small/figures/fig-1.svg" alt="a figure of small"' in page
-    assert page_of(root) == page
-
-
-def test_the_picture_of_a_study_is_a_plot_and_never_a_table(root: Path) -> None:
-    assert "small/figures/fig-1.svg" in page_of(root)
-    figures = root / "experiments" / "small" / "figures.yaml"
-    change(figures, "bars: fig-1", "table: fig-1")
-    assert "small/figures/fig-1.svg" not in page_of(root)
-
-
 def test_all_evidence_of_a_study_comes_before_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = with_evidence(tmp_path, monkeypatch)
     judge_study(tmp_path / "results" / "small", study)
@@ -93,11 +78,6 @@ def test_evidence_that_cannot_be_used_is_named_and_the_results_are_shown(
     assert 'id="unread"' in page and "delay.jsonl" in page and "results/small" in page
 
 
-def test_a_study_with_neither_has_the_command_that_runs_it(root: Path) -> None:
-    (root / "results" / "small" / "verdicts.json").unlink()
-    assert "./just reproduce small" in page_of(root)
-
-
 def test_files_that_cannot_be_read_are_named_and_the_rest_is_shown(root: Path) -> None:
     other = root / "results" / "other"
     other.mkdir()
@@ -107,13 +87,6 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_shown(root: Path) -
     assert f"{other / 'lock.json'}: the lock is damaged" in page
     assert "the catalogue cannot be read" in page
     assert "A &lt;small&gt; study" in page
-
-
-def test_several_figures_of_one_artifact_count_as_one(root: Path) -> None:
-    path = root / "experiments" / "small" / "figures.yaml"
-    path.write_text(path.read_text().replace("timeseries: fig-2", "timeseries: fig-1-drop\n    part_of: fig-1"))
-    study = StudyFolder(path.parent)
-    assert coverage(study.figures, [], study.header)[0].startswith("1 of the paper's 40")
 
 
 def test_no_name_of_a_folder_is_an_address_of_its_own(root: Path) -> None:

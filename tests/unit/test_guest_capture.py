@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
 from pathlib import Path
 from random import Random
 
@@ -17,9 +16,7 @@ from longfat.guest.capture import (
     header_bytes,
     outstanding_data,
     parse_tcpdump_counts,
-    red_points,
     tcpdump_command,
-    thinned,
     throughput,
     trace,
 )
@@ -35,13 +32,6 @@ def test_both_directions_of_one_traffic_are_captured_with_headers_only() -> None
     command = tcpdump_command("client1-eth0", Packets(("10.0.0.1", "10.0.2.1"), 5002), Path("f.pcap"))
     assert " ".join(command) == (
         "tcpdump -i client1-eth0 -s 96 -B 16384 -n -Z root -w f.pcap (host 10.0.0.1 or host 10.0.2.1) and port 5002"
-    )
-
-
-def test_later_fragments_between_the_hosts_are_captured_where_datagrams_may_have_some() -> None:
-    assert Packets(("10.0.0.1", "10.0.2.1"), 4433, fragments=True).expression == (
-        "((host 10.0.0.1 or host 10.0.2.1) and port 4433) "
-        "or (host 10.0.0.1 and host 10.0.2.1 and ip[6:2] & 0x1fff != 0)"
     )
 
 
@@ -78,10 +68,9 @@ def test_no_byte_of_a_payload_reaches_the_file(what: str, tmp_path: Path) -> Non
     assert (tmp_path / "copy.pcap").read_bytes() == kept
 
 
-@pytest.mark.parametrize("length", range(len(HEADS["TCP with all options"])))
-def test_a_frame_that_the_capture_cut_short_is_copied_as_far_as_it_goes(length: int) -> None:
-    cut = HEADS["TCP with all options"][:length]
-    assert header_bytes(cut) <= length
+def test_a_frame_that_the_capture_cut_short_is_copied_as_far_as_it_goes() -> None:
+    whole = HEADS["TCP with all options"]
+    assert all(header_bytes(whole[:length]) <= length for length in range(len(whole)))
 
 
 @pytest.mark.parametrize(
@@ -96,11 +85,6 @@ def test_packets_that_the_kernel_dropped_or_tcpdump_never_fetched_count_as_dropp
     assert parse_tcpdump_counts(text) == {"captured": captured, "dropped": dropped}
 
 
-def test_a_tcpdump_without_counts_is_an_error_with_its_output() -> None:
-    with pytest.raises(ValueError, match="x-eth0: No such device exists"):
-        parse_tcpdump_counts("tcpdump: x-eth0: No such device exists\n")
-
-
 def test_a_graph_has_one_point_for_each_packet_of_the_sender_in_the_order_of_time() -> None:
     points = list(outstanding_data(OUTSTANDING, ORIGIN_US))
     assert len(points) == 33
@@ -112,37 +96,10 @@ def test_a_graph_has_one_point_for_each_packet_of_the_sender_in_the_order_of_tim
     assert (32_333, 53_688) not in points
 
 
-def test_a_colour_is_on_the_line_of_its_point_or_on_the_line_before() -> None:
-    lines = [b"dot 12.000345 8948 red\n", b"dot 12.000400 7 blue\n", b"red\n", b"dot 12.000500 6 blue\n"]
-    assert list(red_points(lines, 12_000_000)) == [(345, 8948)]
-    assert list(red_points([b"red\n", b"line 12.000345 9 12.000300 8\n", b"dot 12.000400 7\n"], 0)) == []
-
-
 def test_throughput_is_the_average_of_a_block_of_segments_and_not_that_since_the_start() -> None:
     assert "blue\ndot 1000000000.990606 70498252\n" in THROUGHPUT.read_text()
     # 3500 segments of 8948 bytes in 252992 us; the first block holds slow start.
     assert list(throughput(THROUGHPUT, ORIGIN_US)) == [(637_614, 49_269_436), (890_606, 123_755_106)]
-
-
-def test_of_the_points_of_an_interval_the_last_is_left() -> None:
-    points = [(3, 1), (9_999, 2), (10_000, 3), (10_001, 4), (45_000, 5)]
-    assert list(thinned(points, 10_000)) == [(9_999, 2), (10_001, 4), (45_000, 5)]
-    assert list(thinned([], 10_000)) == []
-
-
-def test_the_larger_graph_is_the_sending_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def tcptrace(argv: list[str], *, cwd: Path, **_options: object) -> None:
-        assert argv[:-1] == ["tcptrace", "-N", "-T", "-A500", "-y", "-n"]
-        assert Path(argv[-1]).is_absolute()
-        (cwd / "a2b_owin.xpl").write_text("red\ndot 1000000000.200000 5\ngo\n")
-        (cwd / "a2b_tput.xpl").write_text("red\ndot 1000000000.200000 6\n" * 9 + "go\n")
-        (cwd / "b2a_owin.xpl").write_text("red\ndot 1000000000.200000 7\n" * 2 + "go\n")
-        (cwd / "b2a_tput.xpl").write_text("red\ndot 1000000000.200000 8\ngo\n")
-
-    monkeypatch.setattr(capture.subprocess, "run", tcptrace)
-    graphs = trace(tmp_path / "f.pcap", tmp_path / "graphs")
-    assert list(outstanding_data(graphs.outstanding, ORIGIN_US)) == [(100_000, 7), (100_000, 7)]
-    assert list(throughput(graphs.throughput, ORIGIN_US)) == [(100_000, 8)]
 
 
 @pytest.mark.parametrize("cut", ["owin", "tput"])
@@ -156,14 +113,6 @@ def test_a_graph_without_its_end_is_an_error_that_names_it(
 
     monkeypatch.setattr(capture.subprocess, "run", tcptrace)
     with pytest.raises(ValueError, match=rf"left a2b_{cut}\.xpl of f\.pcap without its end"):
-        trace(tmp_path / "f.pcap", tmp_path / "graphs")
-
-
-def test_a_capture_without_a_connection_is_an_error_that_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(capture.subprocess, "run", lambda *_args, **_options: subprocess.CompletedProcess([], 0))
-    with pytest.raises(ValueError, match=r"tcptrace found no connection in f\.pcap"):
         trace(tmp_path / "f.pcap", tmp_path / "graphs")
 
 

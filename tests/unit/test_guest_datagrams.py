@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from longfat.guest import udp
-from longfat.spec.runspec import Probes, RunSpec, Udp
 
 ORDER: dict[str, Any] = {"mean_bps": 8_000_000, "swing_bps": 4_000_000, "period_us": 2_000_000}
 
@@ -37,12 +36,3 @@ def test_the_sender_sends_what_is_due_within_its_time() -> None:
         udp.send({**ORDER, "address": "127.0.0.1", "port": port, "packet_bytes": 1500, "duration_us": 100_000})
         assert time.monotonic() - began >= 0.1
         assert udp.received_packets(receiver) == pytest.approx(udp.due_bytes(ORDER, 0.1) / 1500, abs=2)
-
-
-@pytest.mark.parametrize(
-    ("start_us", "duration_us", "end_us"),
-    [(0, None, 3_000_000), (1, None, 3_000_001), (0, 1, 3_000_000), (0, 4_000_000, 4_000_000)],
-)
-def test_a_run_lasts_as_long_as_its_traffic_or_longer(start_us: int, duration_us: int | None, end_us: int) -> None:
-    wave = Udp("wave", "client1", "server", 8_000_000, 3_000_000, start_us=start_us)
-    assert RunSpec((), (), (), Probes(), 1, udp=(wave,), duration_us=duration_us).end_us == end_us

@@ -41,17 +41,6 @@ def test_what_answers_no_request_of_the_probe_has_no_number() -> None:
         assert echo.reply_number(packet) is None
 
 
-def test_a_row_has_the_time_of_sending_and_fractions_of_a_microsecond_or_nothing() -> None:
-    sent = [5_000_000, 105_000_999, 205_000_000]
-    assert list(echo.rows(sent, {0: 77_459_500, 2: 10_072}, 5_000_000)) == ["0,77459.500", "100000,", "200000,10.072"]
-
-
-def test_the_next_request_is_one_interval_later_and_times_that_have_passed_are_left_out() -> None:
-    assert echo.next_ns(1000, 1000, 300) == 1300
-    assert echo.next_ns(1000, 1299, 300) == 1300
-    assert echo.next_ns(1000, 1950, 300) == 2200
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets need root")
 @pytest.mark.parametrize(("address", "answered"), [("127.0.0.1", True), ("127.0.0.2", True), ("192.0.2.77", False)])
 def test_the_program_prints_a_row_for_each_request_whether_it_was_answered_or_not(

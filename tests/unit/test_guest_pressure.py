@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a run had the CPU that it needed: by the time that tasks waited, and no longer than others ran."""
+"""The gate of the CPU: tasks waited too long, and programs outside the guest ran meanwhile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
     ("waited_s", "others_s", "valid"),
     [(0.5, None, True), (0.9, None, False), (0.9, 0.1, True), (0.9, 2.0, False), (0.5, 9.0, True), (None, 3.0, True)],
 )
-def test_programs_of_the_laboratory_that_wait_for_each_other_starve_no_run(
+def test_waiting_starves_a_run_only_as_far_as_other_programs_ran(
     waited_s: float | None, others_s: float | None, valid: bool
 ) -> None:
     spec = cable_spec()  # 3 s, of which a quarter is allowed
@@ -28,15 +28,13 @@ def test_programs_of_the_laboratory_that_wait_for_each_other_starve_no_run(
     assert (not list(cpu_sufficed(Evidence(spec, achieved, [])))) == valid
 
 
-def test_the_time_of_others_is_what_no_program_of_the_laboratory_had(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # user, nice, system, then idle and what interrupts took, which the laboratory's own packets make.
+def test_the_time_of_others_excludes_the_guest_s_own_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # user, nice, system, then idle and what interrupts took, which the guest's own packets cause.
     (tmp_path / "stat").write_text("cpu 700 20 300 5000 10 40 90 0 0 0\ncpu0 1 1 1\n")
     for number, name, ticks in ((1, "python3 (a)", "100 50 400 20"), (7, "iperf", "30 40 0 0")):
         (tmp_path / str(number)).mkdir()
         head = f"{number} ({name}) S 0 1 1 0 -1 4194560 1 2 3 4 {ticks}"
         (tmp_path / str(number) / "stat").write_text(f"{head} 20 0 1 0\n")
-    assert others_us(tmp_path) is None, "this process sees others beside its own"
+    assert others_us(tmp_path) is None, "this process sees programs other than its own"
     monkeypatch.setattr(os, "getpid", lambda: 1)
     assert others_us(tmp_path) == (1020 - 570 - 70) * TICK_US

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longfat.guest.qdisc import Hook, achieved_egress, egress_commands, looks_us, queue_commands
+from longfat.guest.qdisc import achieved_egress, egress_commands, looks_us, queue_commands
 from longfat.guest.wire import UsedWire, Wire
 from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Queue
 
@@ -51,20 +51,6 @@ def test_a_shaped_interface_is_a_bucket_of_one_frame_around_its_queue(queue: Que
     ]
 
 
-@pytest.mark.parametrize(("mtu_bytes", "framing_bytes"), [(576, 24), (1500, 24), (9000, 24), (1500, 0)])
-def test_the_bucket_holds_one_frame_and_not_two(mtu_bytes: int, framing_bytes: int) -> None:
-    line = egress_commands("c-eth0", Egress(rate_bps=10**9, framing_bytes=framing_bytes), mtu_bytes)[0]
-    burst, frame = int(line.split()[-3]), mtu_bytes + 14 + framing_bytes
-    assert line == SHAPED.format(framing_bytes, burst) + f" limit {burst}"
-    assert frame < burst < 2 * frame
-
-
-def test_a_delay_element_has_room_for_all_packets_in_flight() -> None:
-    (line,) = egress_commands("r-eth0", Egress(delay_us=15_000), 9000)
-    assert line == "qdisc add dev r-eth0 root handle 1: netem delay 15000us limit 1000000"
-    assert egress_commands("r-eth0", Egress(), 9000) == []
-
-
 def test_in_front_of_a_wire_stands_the_queue_alone() -> None:
     egress = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100), delay_us=15_000)
     assert queue_commands("c-eth0", egress) == [
@@ -81,13 +67,6 @@ def test_a_deliberate_drop_is_looked_for_more_often_where_a_link_is_so_fast_that
     assert looks(1_000_000_000, 1500) == looks(1_000_000_000, 9000) == 1000
     assert looks(10_000_000_000, 1500) == looks(1_000_000_000, 1500, packet=3) == 50
     assert looks(1_000_000, 1500, packet=1) == 1000
-
-
-def test_a_deliberate_drop_is_a_filter_that_is_removed_by_the_same_preference() -> None:
-    hook = Hook("r", "r-eth1", "ingress")
-    assert hook.drop_filter(57).startswith("filter add dev r-eth1 ingress pref 1 protocol ip matchall ")
-    assert hook.drop_filter(57).endswith("action pass random determ drop 57")
-    assert hook.removal() == "filter del dev r-eth1 ingress pref 1"
 
 
 RATE, QUEUED = {"rate_bps": 1_000_000_000}, {"queue_kind": "pfifo", "limit_packets": 100}
@@ -126,30 +105,7 @@ def test_a_wire_is_read_back_with_the_queue_in_front_of_it() -> None:
     }
 
 
-def test_a_wire_that_only_delays_has_no_rate() -> None:
-    assert achieved_egress([], "r-eth0", UsedWire(Wire(0, 15_000_000, 24), 1538, 0, 0)) == {
-        **NOTHING,
-        "delay_us": 15_000,
-        "delay_ns": 15_000_000,
-        "processing_ns": 0,
-    }
-
-
 def test_a_drop_of_the_queue_is_counted_once() -> None:
     qdiscs = shown("drops")
     assert [qdisc["drops"] for qdisc in qdiscs if qdisc["dev"] == "client1-eth0"] == [24, 24]
     assert achieved_egress(qdiscs, "client1-eth0")["drops"] == 24
-
-
-@pytest.mark.parametrize(
-    ("case", "interface", "limit_bytes"), [("bfifo", "server-eth0", 150_000), ("red", "client1-eth0", 400_000)]
-)
-def test_a_limit_in_bytes_is_read_back_as_bytes(case: str, interface: str, limit_bytes: int) -> None:
-    found = achieved_egress(shown(case), interface)
-    assert (found["queue_kind"], found["limit_packets"], found["limit_bytes"]) == (case, None, limit_bytes)
-
-
-def test_an_interface_whose_inner_queue_is_gone_has_no_queue_kind() -> None:
-    qdiscs = [qdisc for qdisc in shown("shaped") if qdisc["kind"] != "pfifo"]
-    found = achieved_egress(qdiscs, "client1-eth0")
-    assert (found["rate_bps"], found["queue_kind"], found["limit_packets"]) == (1_000_000_000, None, None)

@@ -22,7 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Clock:
-    """What the time line uses of the module ``time``."""
+    """The part of the module ``time`` that the time line uses."""
 
     def __init__(self) -> None:
         self.ns = 5_000_000_000

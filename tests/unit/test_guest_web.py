@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,24 +12,11 @@ import pytest
 
 from longfat.guest import surge
 from longfat.guest.kinds.web import web_results
-from longfat.guest.users import Crowd, error_name
-from longfat.guest.web import looks_us, make_files, users_order
+from longfat.guest.users import Crowd
+from longfat.guest.web import make_files
 from longfat.spec.runspec import Probes, RunSpec, Web
 
 USERS = Web("surfers", "client1", "server", 300, "reno", 20_000_000, "surge", start_us=2_000_000)
-
-
-def test_the_order_has_times_of_the_clock_that_the_measurement_started_at() -> None:
-    order = users_order(USERS, 7, "10.0.0.1", 8001, origin_ns=5_000_000_000)
-    assert (order["begin_ns"], order["end_ns"]) == (7_000_000_000, 27_000_000_000)
-    assert (order["server"], order["seed"], order["open_files"]) == ("10.0.0.1:8001", 7, 556)
-    assert order["web"]["users"] == 300
-
-
-def test_the_sockets_are_looked_at_ten_times_while_the_users_are_there() -> None:
-    looks = list(looks_us(USERS))
-    assert len(looks) == 10
-    assert (looks[0], looks[-1]) == (3_000_000, 21_000_000)
 
 
 def test_the_files_have_the_model_s_sizes_and_take_no_space(tmp_path: Path) -> None:
@@ -41,34 +28,41 @@ def test_the_files_have_the_model_s_sizes_and_take_no_space(tmp_path: Path) -> N
 
 
 class StubMulti:
-    """libcurl's multi interface, which has an answer for each handle as soon as it is asked."""
+    """libcurl's multi interface, whose replies take as many looks as their handles say; file 9 is an error."""
 
     def __init__(self) -> None:
-        self.done: list[StubHandle] = []
+        self.waiting: list[StubHandle] = []
 
     def setopt(self, option: str, value: Any) -> None:
         pass
 
     def add_handle(self, handle: StubHandle) -> None:
-        self.done.append(handle)
+        self.waiting.append(handle)
 
     def remove_handle(self, handle: StubHandle) -> None:
         pass
 
     def info_read(self) -> tuple[int, list[StubHandle], list[tuple[StubHandle, int, str]]]:
-        done, self.done = self.done, []
-        good = [handle for handle in done if handle.file != "9"]
-        return 0, good, [(handle, 56, "reset") for handle in done if handle.file == "9"]
+        for handle in self.waiting:
+            handle.looks -= 1
+        done = [handle for handle in self.waiting if not handle.looks]
+        self.waiting = [handle for handle in self.waiting if handle.looks]
+        failed = [(handle, 56, "reset") for handle in done if handle.file == "9"]
+        return 0, [handle for handle in done if handle.file != "9"], failed
 
 
 class StubHandle:
-    """A handle that gets 404 for file 8 and 1000 bytes in 50 ms for any other."""
+    """A handle that gets 404 for file 8 and 1000 bytes in 50 ms for any other; ``files`` lists requests by host."""
 
-    file = ""
+    files: ClassVar[dict[str, list[str]]] = {}
+    file, slow_host, looks = "", "", 1
 
     def setopt(self, option: str, value: Any) -> None:
         if option == "URL":
+            host = value.removeprefix("http://").partition(":")[0]
             self.file = value.rpartition("/")[2]
+            self.files.setdefault(host, []).append(self.file)
+            self.looks = 7 if host == self.slow_host else 1
 
     def getinfo(self, fact: str) -> float:
         status = 404 if self.file == "8" else 200
@@ -86,60 +80,17 @@ class StubCurl:
 
 
 def crowd_of(*sessions: list[tuple[float, int]]) -> dict[str, Any]:
-    def unending(session: list[tuple[float, int]]) -> Iterator[tuple[float, int]]:
-        yield from session
-        while True:
-            yield 3600.0, 0
-
+    rest = itertools.repeat((3600.0, 0))
     now_s = time.monotonic()
-    crowd = Crowd(StubCurl(), "10.0.0.1:8001", [unending(session) for session in sessions], now_s + 0.05)
+    crowd = Crowd(StubCurl(), "10.0.0.1:8001", [itertools.chain(one, rest) for one in sessions], now_s + 0.05)
     return crowd.run(now_s).to_dict()
 
 
-def test_replies_are_counted_with_their_bytes_and_mean_time() -> None:
-    told = crowd_of([(0.0, 1), (0.0, 2)], [(0.01, 3)])
-    assert told == {
-        "bytes_received": 3000,
-        "replies": 3,
-        "unfinished": 0,
-        "mean_reply_us": 50_000,
-        "errors": {},
-    }
-
-
-def test_errors_are_counted_by_kind_and_the_user_goes_on() -> None:
-    told = crowd_of([(0.0, 8), (0.0, 9), (0.0, 1)])
-    assert told["errors"] == {"http_404": 1, "recv_error": 1}
-    assert told["replies"] == 1
-
-
-class SlowHandle(StubHandle):
-    """A handle whose reply takes ``looks`` looks at libcurl; ``files`` lists what each host's name was asked for."""
-
-    files: ClassVar[dict[str, list[str]]] = {}
-    slow_host, looks = "", 1
-
-    def setopt(self, option: str, value: Any) -> None:
-        super().setopt(option, value)
-        if option == "URL":
-            host = value.removeprefix("http://").partition(":")[0]
-            self.files.setdefault(host, []).append(self.file)
-            self.looks = 7 if host == self.slow_host else 1
-
-
-class SlowMulti(StubMulti):
-    """libcurl's multi interface with replies that take their time."""
-
-    def info_read(self) -> tuple[int, list[StubHandle], list[tuple[StubHandle, int, str]]]:
-        waiting = [handle for handle in self.done if isinstance(handle, SlowHandle)]
-        for handle in waiting:
-            handle.looks -= 1
-        self.done = [handle for handle in waiting if handle.looks]
-        return 0, [handle for handle in waiting if not handle.looks], []
-
-
-class SlowCurl(StubCurl):
-    CurlMulti, Curl = SlowMulti, SlowHandle
+def test_replies_are_counted_with_their_bytes_and_mean_time_and_errors_by_kind() -> None:
+    found = crowd_of([(0.0, 1), (0.0, 2)], [(0.01, 3)])
+    assert found == {"bytes_received": 3000, "replies": 3, "unfinished": 0, "mean_reply_us": 50_000, "errors": {}}
+    found = crowd_of([(0.0, 8), (0.0, 9), (0.0, 1)])
+    assert (found["errors"], found["replies"]) == ({"http_404": 1, "recv_error": 1}, 1)
 
 
 class Clock:
@@ -159,28 +110,19 @@ def test_what_a_user_asks_for_does_not_depend_on_how_fast_any_user_is_served(mon
     def asked(slow_host: str) -> dict[str, list[str]]:
         clock = Clock()
         monkeypatch.setattr("longfat.guest.users.time", clock)
-        monkeypatch.setattr(SlowHandle, "files", {})
-        monkeypatch.setattr(SlowHandle, "slow_host", slow_host)
+        monkeypatch.setattr(StubHandle, "files", {})
+        monkeypatch.setattr(StubHandle, "slow_host", slow_host)
         model = surge.Sessions("surge", 1e-6)
         sessions = [model.session(surge.user_random(7, "surfers", number)) for number in range(3)]
-        crowd = Crowd(SlowCurl(), "10.0.0.1:8001", sessions, 0.1)
+        crowd = Crowd(StubCurl(), "10.0.0.1:8001", sessions, 0.1)
         monkeypatch.setattr(crowd, "_poll", clock)
         crowd.run(0.0)
-        return SlowHandle.files
+        return StubHandle.files
 
     even, uneven = asked(""), asked("user0")
     assert 5 <= len(uneven["user0"]) < len(even["user0"]) / 3
     assert uneven["user0"] == even["user0"][: len(uneven["user0"])]
     assert (uneven["user1"], uneven["user2"]) == (even["user1"], even["user2"])
-
-
-def test_a_request_that_would_come_after_the_end_is_not_made() -> None:
-    assert crowd_of([(0.2, 1)])["replies"] == 0
-
-
-def test_an_error_has_libcurl_s_name_or_its_number() -> None:
-    assert error_name(StubCurl(), 56) == "recv_error"
-    assert error_name(StubCurl(), 99) == "curl_99"
 
 
 def test_what_the_users_said_becomes_web_json(tmp_path: Path) -> None:
@@ -192,10 +134,3 @@ def test_what_the_users_said_becomes_web_json(tmp_path: Path) -> None:
     assert (result["start_us"], result["end_us"]) == (2_000_000, 22_000_000)
     assert (result["bytes_received"], result["replies"], result["unfinished"]) == (5, 1, 2)
     assert result["errors"] == {"http_404": 3}
-
-
-def test_users_that_said_nothing_are_an_error(tmp_path: Path) -> None:
-    (tmp_path / "web").mkdir()
-    (tmp_path / "web" / "surfers.users.json").write_text("")
-    with pytest.raises(ValueError, match="Expecting value"):
-        web_results(RunSpec((), (), (), Probes(), 1, web=(USERS,)), tmp_path)

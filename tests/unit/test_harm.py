@@ -27,7 +27,7 @@ def row(name: str, start_s: int, end_s: int) -> Row:
     return cast(Row, {"flow": name, "start_us": start_s * 1_000_000, "end_us": end_s * 1_000_000})
 
 
-# Alone for 10 s at 100 B/s and 50 ms, then for 10 s at 25 B/s and 200 ms beside a newcomer with 75 B/s.
+# Alone for 10 s at 100 B/s and 50 ms, then for 10 s at 25 B/s and 200 ms next to a newcomer with 75 B/s.
 OLD = flow([100] * 10 + [25] * 10, [50] * 10 + [200] * 10)
 NEW = flow([75] * 10, [200] * 10, start_s=10)
 ROWS = [row("old", 0, 20), row("new", 10, 20)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine's own kernel cannot do is refused with the missing option and the backend that can."""
+"""Refusals of a machine's own kernel: the missing option, and the backend that has it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from conftest import cable_spec, delay_spec
 
 from longfat.guest import host_kernel
-from longfat.guest.host_kernel import FEATURES, HostKernel, needed_features
+from longfat.guest.host_kernel import FEATURES, HostKernel
 from longfat.spec.runspec import Egress, Interface, Link, Queue, RunSpec
 
 EVERYTHING = HostKernel("6.1.0", frozenset({"reno", "cubic"}), frozenset(FEATURES), ())
@@ -33,11 +33,6 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("net.ipv4.tcp_sack", "net.ipv4.ip_forward"):
         (tmp_path / name).write_text("1\n")
     return tmp_path
-
-
-def test_a_run_needs_the_features_of_its_links() -> None:
-    assert needed_features(cable_spec()) == {"veth", "tbf", "pfifo"}
-    assert needed_features(delay_spec()) == {"veth", "tbf", "pfifo", "netem", "matchall"}
 
 
 RED = Egress(rate_bps=10**8, queue=Queue("red", None, 100_000))
@@ -72,13 +67,3 @@ def test_a_limit_of_the_whole_machine_is_never_set_but_required(settings: Path) 
     assert limit.read_text() == "212992\n"
     limit.write_text("33554432\n")
     assert EVERYTHING.refuses(with_sysctl("net.core.rmem_max", "33554432")) == ()
-
-
-def test_modules_count_as_algorithms_because_a_socket_loads_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("tcp_htcp.ko", "tcp_bic.ko.xz", "tcp_diag.ko", "udp_diag.ko"):
-        (tmp_path / name).touch()
-    monkeypatch.setattr(host_kernel, "modules_folder", lambda: tmp_path)
-    monkeypatch.setattr(host_kernel, "offered_ccas", lambda: ["cubic", "reno"])
-    assert host_kernel.host_ccas() == {"cubic", "reno", "htcp", "bic"}

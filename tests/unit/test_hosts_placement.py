@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which host of a lab has which nodes of a run."""
+"""Nodes of a run on the hosts of a lab, and the delays that its cables take off."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec, delay_spec
 
+from longfat.backends.testbed.connect.paths import BuiltRun, missed_round_trips, subtract_cables
 from longfat.backends.testbed.connect.placement import place
 from longfat.backends.testbed.inventory import Host, Inventory
+from longfat.spec.network import ports
 from longfat.spec.runspec import Interface, Link, Node, Role, RunSpec
 from longfat.system.errors import RigError
 
@@ -46,12 +48,6 @@ def test_each_node_has_a_host_of_its_role_and_each_link_a_cable() -> None:
     assert found.cables == {0: "left", 1: "right"}
 
 
-def test_hosts_that_have_no_node_take_no_part() -> None:
-    found = place(cable_spec(), TRIANGLE)
-    assert found.taking_part() == ("receiver", "sender")
-    assert found.cables == {0: "direct"}
-
-
 def test_routers_share_a_host_and_the_link_between_them_needs_no_cable() -> None:
     found = place(dumbbell(1), TRIANGLE)
     assert found.nodes_of("router") == ("switch", "delay")
@@ -71,24 +67,54 @@ def test_routers_are_spread_where_only_that_fits_the_cables() -> None:
     assert found.cables == {0: "one", 1: "two", 2: "three"}
 
 
-def test_two_links_between_the_same_hosts_have_two_cables() -> None:
-    spec = RunSpec(
-        (Node("client1", "sender"), Node("server", "receiver")),
-        (Link(Interface("client1"), Interface("server")), Link(Interface("client1"), Interface("server"))),
-        cable_spec().flows,
-        cable_spec().probes,
-        seed=1,
-    )
-    both = lab(host("a", "sender", "one", "two"), host("z", "receiver", "one", "two"))
-    assert place(spec, both).cables == {0: "one", 1: "two"}
-    single = lab(host("a", "sender", "one"), host("z", "receiver", "one"))
-    with pytest.raises(RigError, match="a to z"):
-        place(spec, single)
-
-
 def test_a_missing_host_and_a_missing_cable_are_named() -> None:
     with pytest.raises(RigError, match=r"2 sender host\(s\), the lab has sender"):
         place(dumbbell(2), TRIANGLE)
     row = lab(host("r", "router", "left", "right"), host("s", "sender", "left"), host("t", "receiver", "right"))
     with pytest.raises(RigError, match="s to t"):
         place(cable_spec(), row)
+
+
+def built(spec: RunSpec, own_us: dict[str, int]) -> BuiltRun:
+    return subtract_cables(spec, place(spec, TRIANGLE), own_us)
+
+
+def delays_us(spec: RunSpec) -> dict[str, int]:
+    return {port.name: port.egress.delay_us for port in ports(spec) if port.egress.delay_us}
+
+
+def test_a_round_trip_is_taken_off_half_in_each_direction() -> None:
+    found = built(delay_spec(), {"right": 20_000})
+    assert delays_us(delay_spec()) == {"delay-eth0": 15_000, "delay-eth1": 15_000}
+    assert delays_us(found.spec) == {"delay-eth0": 5_000, "delay-eth1": 5_000}
+    assert found.shares_us == {"delay-eth0": 10_000, "delay-eth1": 10_000}
+    assert found.round_trips_us == {1: 20_000 + 5_000}
+
+
+def test_several_cables_of_one_path_take_off_their_sum() -> None:
+    found = built(delay_spec(), {"left": 8_000, "right": 20_000})
+    assert delays_us(found.spec) == {"delay-eth0": 1_000, "delay-eth1": 1_000}
+    assert found.round_trips_us == {0: 8_000 + 1_000, 1: 20_000 + 1_000}
+
+
+def test_a_path_longer_than_the_run_declares_is_refused_with_both_numbers() -> None:
+    with pytest.raises(RigError, match=r"right .* 31000 us, the run declares 30000 us"):
+        built(delay_spec(), {"right": 31_000})
+
+
+def test_delays_that_other_traffic_passes_too_are_left_alone() -> None:
+    both = dumbbell(2)
+    ends = [host(name, "sender", name) for name in ("one", "two")]
+    row = lab(*ends, host("router", "router", "one", "two", "right"), host("z", "receiver", "right"))
+    with pytest.raises(RigError, match=r"two .* 4000 us, the run declares 0 us"):
+        subtract_cables(both, place(both, row), {"two": 4_000})
+
+
+def test_a_measured_round_trip_may_exceed_the_declared_one_a_little_and_never_be_less() -> None:
+    def missed(found_us: int | None) -> list[str]:
+        return list(missed_round_trips({1: 20_000}, {1: found_us}, {1: "right"}))
+
+    assert [missed(found) for found in (20_000, 21_900)] == [[], []]
+    for found, word in ((19_990, "19990 us"), (22_100, "22100 us"), (None, "unanswered")):
+        (reason,) = missed(found)
+        assert f"right is {word}, declared 20000 us" in reason

@@ -1,16 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the guest's modules as processes, from a folder and from the archive that a host of a lab gets."""
+"""Code that a host of a lab gets, and the guest's modules as processes from it."""
 
 from __future__ import annotations
 
+import io
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from longfat.backends.testbed.connect.code import agent_code
+from longfat.backends.testbed.agent.serve import Lines
+from longfat.backends.testbed.connect.code import MODULES, agent_code
 from longfat.guest import program
+
+
+def test_bytes_become_lines_wherever_they_are_cut() -> None:
+    taken: list[str] = []
+    lines = Lines(taken.append)
+    for data in (b'{"a"', b': 1}\n{"b": 2}\n{"c', b'": 3}\n'):
+        lines.feed(data)
+    assert taken == ['{"a": 1}', '{"b": 2}', '{"c": 3}']
+
+
+def test_the_code_that_is_sent_is_the_same_each_time_and_holds_what_it_imports() -> None:
+    code = agent_code()
+    assert code == agent_code()
+    names = set(zipfile.ZipFile(io.BytesIO(code)).namelist())
+    assert {f"longfat/{name}" for name in MODULES if name.endswith(".py")} <= names
+    assert {"longfat/backends/testbed/agent/part.py", "longfat/guest/run.py"} <= names
 
 
 def called(function: str, order: Any) -> subprocess.CompletedProcess[str]:
@@ -29,7 +48,3 @@ def test_the_modules_of_the_guest_are_found_in_a_folder_and_in_an_archive(
     absent = called("import_module", "longfat.guest.absent")
     assert absent.returncode == 1
     assert "No module named 'longfat.guest.absent'" in absent.stderr
-
-
-def test_the_function_gets_the_order_as_plain_data() -> None:
-    assert "'dict' object has no attribute" in called("import_module", {"name": ["x", 1]}).stderr
