@@ -54,8 +54,6 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerType=sched/builtin
 SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0,requeue_delay=1
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
 SlurmdTimeout=6
 SlurmctldTimeout=10
 KillWait=5
@@ -63,8 +61,7 @@ InactiveLimit=0
 ReturnToService=2
 MinJobAge=300
 {nodes}
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=0
-PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=9
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 

@@ -7,16 +7,14 @@ import csv
 import dataclasses
 import json
 import math
-import os
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
+from console import agrees, follow
 from guests import one_flow, virtual
-from own_algorithm import write_study
+from own_algorithm import PAGE, write_study
 from test_determinism import differing
 
 from longfat.backends.virtual import VirtualBackend, open_virtual
@@ -29,28 +27,13 @@ from longfat.system.errors import StudyError
 
 pytestmark = pytest.mark.virtual
 
-SOURCE = Path(__file__).parents[2] / "src"
-
-
-def longfat(root: Path, *arguments: str) -> str:
-    """Return the output of a command that succeeds."""
-    environment = {**os.environ, "LONGFAT_ROOT": str(root), "PYTHONPATH": str(SOURCE), "COLUMNS": "120"}
-    command = [sys.executable, "-m", "longfat", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the steps of the page were executed."""
+    """A folder in which the page was followed."""
     root = tmp_path_factory.mktemp("root")
-    longfat(root, "new", "binomial")
-    write_study(root / "experiments/binomial")
-    assert "1 experiment, 1 hypothesis, 1 figure, no problems" in longfat(root, "check", "binomial")
-    printed = longfat(root, "reproduce", "binomial")
-    assert "9 runs valid, 0 invalid, 0 failed, 0 missing" in printed
-    assert "1 hypothesis: 1 reproduced" in printed
+    for command, output in follow(PAGE, root):
+        assert agrees(command.output, output), f"$ {command.line}\n{output}"
     return root
 
 
