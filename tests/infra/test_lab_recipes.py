@@ -90,21 +90,6 @@ def test_local_machines_come_up_are_mended_and_leave_nothing(labs: Path) -> None
     assert "there is no lab local" in call("down", "local", "--yes")
 
 
-def test_a_machine_that_does_not_start_is_named_and_the_next_command_goes_on(
-    labs: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (labs.parent / "router.refuse").touch()
-    said = call("up", "local", "--yes", status=3)
-    assert "router: did not start: qemu-system-x86_64: this machine was told to refuse" in capfd.readouterr().out
-    assert "longfat lab up local" in said
-    assert not (labs / "local/inventory.json").exists()
-    (labs.parent / "router.refuse").unlink()
-    call("up", "local", "--yes")
-    assert sorted(machines(labs / "local/machines")) == ["receiver", "router", "sender"]
-    call("down", "local", "--yes")
-    assert list(labs.iterdir()) == []
-
-
 def test_hosts_that_one_has_are_only_noted(labs: Path) -> None:
     def host(role: str, number: int) -> dict[str, Any]:
         nics = {"wire": {"mac": f"52:54:00:00:00:0{number}"}}

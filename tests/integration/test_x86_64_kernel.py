@@ -23,7 +23,6 @@ from longfat.study.catalog.ccas import CCAS
 
 pytestmark = pytest.mark.qemu
 
-PARAMETERS = {parameter.sysctl: parameter for cca in CCAS.values() for parameter in cca.parameters.values()}
 FLOW_BYTES = 1_000_000
 # Messages of modules that look for their device when they are loaded; the device of ptp_kvm is a hypervisor.
 NO_DEVICE = {"No such device"}
@@ -53,11 +52,7 @@ def unpacked(kernel: KernelBuild, tmp_path_factory: pytest.TempPathFactory) -> P
 @pytest.fixture(scope="module")
 def answer(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Answers of a virtual machine with that kernel."""
-    question = {
-        "ccas": list(CCAS),
-        "flow_bytes": FLOW_BYTES,
-        "parameters": {name: [entry.minimum, entry.maximum] for name, entry in PARAMETERS.items()},
-    }
+    question = {"ccas": list(CCAS), "flow_bytes": FLOW_BYTES}
     given = ask(unpacked, build_image().path, question, tmp_path_factory.mktemp("machine"))
     assert "error" not in given, given["error"]
     return given
@@ -77,18 +72,6 @@ def test_the_package_is_named_after_the_release_and_needs_no_other(kernel: Kerne
     assert field(kernel.path, "Depends") == ""
 
 
-def test_the_package_holds_a_kernel_its_configuration_and_modules_only(unpacked: Path, facts: dict[str, str]) -> None:
-    release = facts["release"]
-    assert sorted(path.name for path in (unpacked / "boot").iterdir()) == [
-        f"System.map-{release}",
-        f"config-{release}",
-        f"vmlinuz-{release}",
-    ]
-    assert [path.name for path in (unpacked / "lib/modules").iterdir()] == [release]
-    assert {path.name for path in unpacked.iterdir()} <= {"boot", "etc", "lib", "usr"}
-    assert not list(unpacked.rglob("*.dtb")) + list(unpacked.rglob("vmlinux"))
-
-
 def test_nothing_in_the_package_tells_when_it_was_built(kernel: KernelBuild) -> None:
     content = subprocess.run(["dpkg-deb", "--fsys-tarfile", kernel.path], stdout=subprocess.PIPE, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
@@ -98,11 +81,10 @@ def test_nothing_in_the_package_tells_when_it_was_built(kernel: KernelBuild) -> 
     assert late == []
 
 
-def test_the_machine_runs_the_packaged_kernel(answer: dict[str, Any], facts: dict[str, str]) -> None:
+def test_the_machine_runs_the_kernel_and_needs_no_module_for_its_disks(
+    answer: dict[str, Any], facts: dict[str, str]
+) -> None:
     assert answer["release"] == facts["release"]
-
-
-def test_disks_and_cards_of_virtual_machines_need_no_module(answer: dict[str, Any]) -> None:
     assert {"vda", "sda", "nvme0n1"} <= set(answer["disks"])
     assert answer["built_in_cards"] == ["e1000", "e1000e", "virtio_net"]
 
@@ -114,26 +96,8 @@ def test_every_module_loads_and_a_card_starts_with_its_own(answer: dict[str, Any
     assert "vmxnet3" in answer["cards"]
 
 
-def test_every_algorithm_of_the_catalogue_is_there(answer: dict[str, Any]) -> None:
-    assert set(CCAS) - set(answer["ccas"]) == set()
-
-
 @pytest.mark.parametrize("cca", CCAS)
 def test_a_flow_moves_its_bytes_past_losses_under_the_algorithm_it_asked_for(answer: dict[str, Any], cca: str) -> None:
     flow = answer["flows"][cca]
     assert (flow.get("cca"), flow.get("received")) == (cca, FLOW_BYTES), flow
     assert flow["retransmissions"] > 0  # of 690 packets: none lost in one start of 10^9
-
-
-@pytest.mark.parametrize("name", PARAMETERS)
-def test_a_parameter_has_its_default_and_takes_its_range_only(answer: dict[str, Any], name: str) -> None:
-    entry = PARAMETERS[name]
-    assert answer["parameters"][name] == {
-        "found": str(entry.default),
-        "tried": {
-            str(entry.minimum - 1): "Invalid argument",
-            str(entry.minimum): str(entry.minimum),
-            str(entry.maximum): str(entry.maximum),
-            str(entry.maximum + 1): "Invalid argument",
-        },
-    }
