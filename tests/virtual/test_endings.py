@@ -77,15 +77,6 @@ def with_kernel(path: Path) -> VirtualBackend:
     return dataclasses.replace(virtual(), kernels={"other": dataclasses.replace(virtual().kernel, path=path)})
 
 
-def test_a_kernel_that_is_gone_is_named(tmp_path: Path) -> None:
-    backend = with_kernel(tmp_path / "linux")
-    with (
-        task_folder("answer = 1") as task,
-        pytest.raises(RigError, match=r"linux: the guest's kernel cannot be"),
-    ):
-        boot(task, backend)
-
-
 def test_a_kernel_that_is_no_program_is_named(tmp_path: Path) -> None:
     kernel = tmp_path / "linux"
     kernel.write_bytes(b"\x7fELF and no more")

@@ -65,21 +65,6 @@ experiments:
 BACK_OF_RTT = 0.5
 for _study in ("kelly-2003", "sandia-2003", "slac-2003", "vista-2006"):
     load_own_metrics(Path(__file__).parents[2] / "experiments" / _study)
-NOT_TOLD = {
-    "derived from the RTT of a socket (test_own_metrics_of_studies)": {"derived_queue", "grown_back"},
-    "windows and thresholds are the sender's own (test_card_laws, test_timeline, unit tests of cuts and windows)": {
-        *("cuts", "streams_cut", "cut_spacing", "after_first_cut", "first_recovery", "window_at", "window_growth"),
-        *("cut_interval", "backlog", "reverted", "threshold_ratio", "least_threshold", "repeated_cuts"),
-    },
-    "delay_harm is of the kernel's smoothed RTT (test_harm)": {"delay_harm"},
-    "pings and counters of hosts are not in a flow's capture (test_datagrams, test_steadiness)": {
-        *("rtt", "rtt_least", "rtt_most", "return_loss", "out_of_order"),
-    },
-    "marks are seen at the receiver, captures are of the sender (test_red_marks)": {"mark_rate", "marks_per_s"},
-    "only flows are captured (test_program_traffic, test_request_traffic, test_web)": {
-        *("response_time", "late_response_time", "web_bytes", "web_rate"),
-    },
-}
 
 
 @dataclass
@@ -150,13 +135,6 @@ def each_run(dataset: Dataset, results: Path) -> Iterator[tuple[str, Captured]]:
             found.flows[row["flow"]] = read_connections(paths[row["flow"]], port, min(begins))
         name = run.experiment + (f" {run.factors['long']}" if run.factors else "")
         yield name, found
-
-
-def test_each_metric_is_compared_with_a_capture_or_has_a_reason() -> None:
-    reasons = set().union(*NOT_TOLD.values())
-    told = set(GOODPUT) | set(TOGETHER) | set(OUTSTANDING) | set(ALONE)
-    assert told.isdisjoint(reasons)
-    assert told | reasons == set(METRICS)
 
 
 GOODPUT: dict[str, Callable[[Captured], tuple[float, float]]] = {
@@ -292,9 +270,6 @@ def utilisation(run: Captured) -> float:
 def test_rates_over_time_are_those_of_the_capture(runs: dict[str, Captured], metric: str) -> None:
     found, told = TOGETHER[metric](runs["pair"])
     assert found == pytest.approx(told, rel=0.02, abs=0.005)
-
-
-ALONE = ("retransmissions", "transfers")
 
 
 @pytest.mark.parametrize("run", ["pair", "apart", "transfers", "drop"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guests import ask, run
+from guests import ask
 from studies import done, planned, samples
 
 from longfat.spec.network import capacity_bits, lay_out, steps
@@ -166,8 +166,6 @@ def test_a_trace_carries_what_it_lists(specs: dict[str, RunSpec], tmp_path: Path
     assert len(found) > 50
     for since_us, until_us, size in found:
         assert abs(size - capacity_bits(ways, until_us, since_us) / 8) <= port.frame_bytes, since_us
-    run(spec, tmp_path / "again")
-    assert (tmp_path / "run" / "queues.csv").read_bytes() == (tmp_path / "again" / "queues.csv").read_bytes()
 
 
 def test_after_the_measurement_nothing_leaves_faster_than_the_trace_lets_it(

@@ -78,6 +78,8 @@ def test_the_run_is_valid_and_its_tables_have_every_response(folder: Path) -> No
     counted = parsed.tables["requests"].to_pylist()
     assert [row["requests"] for row in counted] == ["fixed", "heavy"]
     assert parsed.tables["responses"].num_rows == sum(row["responses"] for row in counted)
+    ccas = {one["requests"]: one["ccas"] for one in parsed.achieved["requests"]}
+    assert ccas == {"fixed": ["scalable"], "heavy": ["scalable"]}
 
 
 def test_a_response_takes_the_connection_s_round_trip_and_its_own(folder: Path) -> None:
@@ -100,24 +102,9 @@ def test_sizes_of_a_pareto_law_have_its_least_and_about_its_mean(folder: Path) -
     assert max(sizes) > 4 * HEAVY.response_bytes
 
 
-def test_the_responses_use_the_declared_algorithm(folder: Path) -> None:
-    achieved = json.loads((folder / "achieved.json").read_text())
-    assert achieved["requests"] == [{"requests": name, "ccas": ["scalable"]} for name in ("fixed", "heavy")]
-
-
-def test_the_same_run_gives_the_same_responses_and_another_seed_others(folder: Path, tmp_path: Path) -> None:
-    spec = spec_of(FIXED, HEAVY)
-    table = (folder / "responses.csv").read_bytes()
-    assert (run(spec, tmp_path / "again") / "responses.csv").read_bytes() == table
-    other = run(dataclasses.replace(spec, seed=2), tmp_path / "other")
-    assert (other / "responses.csv").read_bytes() != table
-
-
-def test_a_response_of_many_windows_comes_at_about_the_rate_of_the_path(tmp_path: Path) -> None:
-    large = dataclasses.replace(FIXED, name="large", users=1, response_bytes=50_000_000, think_us=0)
-    taken = responses(run(spec_of(large), tmp_path / "run"), "large")[0]["response_us"]
-    assert taken > 8 * large.response_bytes / RATE_BPS * 1e6
-    assert taken < 1.5 * 8 * large.response_bytes / RATE_BPS * 1e6
+def test_the_same_run_gives_the_same_responses(folder: Path, tmp_path: Path) -> None:
+    again = run(spec_of(FIXED, HEAVY), tmp_path / "again")
+    assert (again / "responses.csv").read_bytes() == (folder / "responses.csv").read_bytes()
 
 
 def test_requests_at_random_times_begin_as_a_poisson_process_does(tmp_path: Path) -> None:

@@ -60,12 +60,11 @@ def test_a_capture_that_is_to_lose_packets_loses_them_and_changes_nothing_else(p
     assert (lossy / "throughput/flow1.csv").read_bytes() != (plain / "throughput/flow1.csv").read_bytes()
 
 
-@pytest.mark.parametrize("mtu_bytes", [1500, 9000])
-def test_a_receiver_that_fills_its_buffer_changes_no_packet(tmp_path: Path, mtu_bytes: int) -> None:
+def test_a_receiver_that_fills_its_buffer_changes_no_packet(tmp_path: Path) -> None:
     # Short: without the switch the receiver makes a system call for each packet.
     captures = [
         run(
-            one_flow(mtu_bytes=mtu_bytes, duration_us=400_000, receiver={"net.ipv4.tcp_recv_fill": value}),
+            one_flow(mtu_bytes=1500, duration_us=400_000, receiver={"net.ipv4.tcp_recv_fill": value}),
             tmp_path / value,
         )
         / "captures/flow1.pcap"

@@ -60,6 +60,7 @@ def test_the_run_is_valid(folder: Path) -> None:
     assert read(folder, "outcome.json")["status"] == "ok"
     achieved, flows, web = (read(folder, name) for name in ("achieved.json", "flows.json", "web.json"))
     assert misses(Evidence(web_spec(USERS), achieved, flows, {"web": web})) == ()
+    assert achieved["web"] == [{"web": "surf", "ccas": ["scalable"]}]
 
 
 def test_users_get_about_as_many_replies_as_the_model_asks_for(folder: Path) -> None:
@@ -69,10 +70,6 @@ def test_users_get_about_as_many_replies_as_the_model_asks_for(folder: Path) -> 
     off_s = surge.mean_off_s() / 10 / (1 + surge.mean_embedded())
     expected = USERS.users * USERS.duration_us / 1e6 / (off_s + web["mean_reply_us"] / 1e6)
     assert web["replies"] == pytest.approx(expected, rel=0.25)
-
-
-def test_a_reply_takes_a_round_trip_and_more(folder: Path) -> None:
-    (web,) = read(folder, "web.json")
     assert RTT_US < web["mean_reply_us"] < 20 * RTT_US
 
 
@@ -85,15 +82,8 @@ def test_the_bytes_of_the_replies_crossed_the_senders_link(folder: Path) -> None
     assert 1.02 < on_the_wire / web["bytes_received"] < 1.2  # headers, and replies to packets without data
 
 
-def test_the_servers_connections_use_the_declared_algorithm(folder: Path) -> None:
-    assert read(folder, "achieved.json")["web"] == [{"web": "surf", "ccas": ["scalable"]}]
-
-
-def test_the_same_run_gives_the_same_replies_and_another_crowd_others(folder: Path, tmp_path: Path) -> None:
-    again = run(web_spec(USERS), tmp_path / "again")
-    assert read(again, "web.json") == read(folder, "web.json")
-    other = run(web_spec(dataclasses.replace(USERS, name="swim")), tmp_path / "other")
-    assert read(other, "web.json")[0]["bytes_received"] != read(folder, "web.json")[0]["bytes_received"]
+def test_the_same_run_gives_the_same_replies(folder: Path, tmp_path: Path) -> None:
+    assert read(run(web_spec(USERS), tmp_path / "again"), "web.json") == read(folder, "web.json")
 
 
 def test_a_server_of_few_users_may_keep_every_file_open(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ experiments:
 """
 
 
-@pytest.mark.parametrize("more", ["streams: 1", "streams: 3", "transfer: 30 kB", "send_window: 600 kB"])
+@pytest.mark.parametrize("more", ["streams: 3", "transfer: 30 kB", "send_window: 600 kB"])
 def test_the_buffers_are_those_of_the_window(tmp_path: Path, more: str) -> None:
     (spec,) = planned(tmp_path / "study.yaml", STUDY.replace("MORE", more)).values()
     achieved = done(spec, tmp_path / "run").achieved
