@@ -18,6 +18,7 @@ from debian_machine import DebianMachine
 from lab_requirements import lacking, packages
 
 from longfat.builds.disk import build_disk
+from longfat.study.catalog.ccas import CCAS
 
 pytestmark = pytest.mark.infra
 
@@ -136,6 +137,7 @@ def test_the_first_run_boots_the_kernel_and_sets_everything(machine: DebianMachi
     assert counts["failed"] == 0, output[-6000:]
     assert machine.ask("uname -r") == release_of(package) != old
     assert settings(machine) == SET
+    assert set(CCAS) <= set(machine.ask("sysctl --values net.ipv4.tcp_available_congestion_control").split())
     assert machine.ask("grub-editenv list | grep next_entry=. || true") == ""
     assert machine.ask("ls /etc/systemd/system | grep -c trial || true") == "0"
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
-import math
 import uuid
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ from test_determinism import differing
 
 from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.builds.own_kernel import build_own_kernel
-from longfat.plan.lockfile import read_lock
 from longfat.study.catalog.kernels import OwnKernel
 from longfat.study.load import load_study
 from longfat.study.traffic.own import own_file
@@ -51,32 +48,6 @@ def flow_of(folder: Path) -> dict[str, Any]:
 def test_sockets_show_the_algorithm_and_its_parameters(root: Path, algorithm: str, b_ppm: int) -> None:
     flow = flow_of(record(root, algorithm))
     assert (flow["cca"], flow["cca_parameters"]) == ("sqrt", {"a_ppm": 20_000_000, "b_ppm": b_ppm})
-
-
-@pytest.mark.parametrize(("algorithm", "b"), [("sqrt", 1.0), ("sqrt-gentle", 0.5)])
-def test_a_loss_takes_the_square_root_of_the_window(root: Path, algorithm: str, b: float) -> None:
-    with (record(root, algorithm) / "sockets.csv").open(newline="") as table:
-        samples = [(int(row["cwnd_segments"]), int(row["ssthresh_segments"])) for row in csv.DictReader(table)]
-    # After slow start the window grows by less than two segments for each sample: the highest one is that of the loss.
-    late = samples[30:]
-    losses = [
-        (window, kept)
-        for (before, _), (window, _), (after, kept) in zip(late, late[1:], late[2:], strict=False)
-        if before <= window > after
-    ]
-    assert len(losses) >= 2
-    for window, kept in losses:
-        assert window - b * math.sqrt(window) - 1 <= kept <= window + 4 - b * math.sqrt(window + 4)
-
-
-def test_the_lock_names_the_file_with_the_kernel_that_its_runs_pin(root: Path) -> None:
-    plan = read_lock(root / "results/binomial/lock.json")
-    by_algorithm = {run.factors["algorithm"]: plan.source_of(run) for run in plan.runs}
-    assert {name: list(source.own) for name, source in by_algorithm.items() if source} == {
-        "reno": [],
-        "sqrt": ["tcp_sqrt.c"],
-        "sqrt-gentle": ["tcp_sqrt.c"],
-    }
 
 
 @pytest.fixture(scope="module")
