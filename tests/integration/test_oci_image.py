@@ -19,7 +19,7 @@ from longfat.cli.build import build_container as build
 from longfat.data.study_folder import StudyFolder
 from longfat.report.reference import compare
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.oci]
 
 STUDY = Path(__file__).parents[2] / "experiments" / "_smoke"
 UNPRIVILEGED = ("run", "--rm", "--network", "none")

@@ -21,7 +21,7 @@ format: 2
 study: example
 title: One flow between hosts whose cards and time for packets are stated
 algorithms: {standard: {cca: reno}}
-defaults: {flow: {from: client1, to: server, duration: 3 s}}
+defaults: {flow: {from: client1, to: server, duration: 2 s}}
 experiments:
   - id: plain
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 10 ms}

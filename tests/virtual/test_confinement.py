@@ -32,24 +32,21 @@ for option in ("/..", "..", "/../../..", "/raw/../../..", "/raw/out", "/raw/up/"
         ctypes.CDLL(None).umount(b"/tmp/m")
 mount("none", "/tmp/m", "hostfs", "/")
 answer["itself"] = sorted(os.listdir("/tmp/m"))
-answer["written"] = {{}}
-for path in ("/{SECRET}", "/usr/bin/{SECRET}", "/code/{SECRET}", "/etc/passwd"):
-    try:
-        open(path, "a").close()
-        answer["written"][path] = 0
-    except OSError as error:
-        answer["written"][path] = error.errno
 answer["environment"] = sorted(os.environ)
+def written():
+    found = {{}}
+    for path in ("/{SECRET}", "/usr/bin/{SECRET}", "/code/{SECRET}", "/etc/passwd", "/code/start.pyc"):
+        try:
+            open(path, "a").write("x")
+            found[path] = 0
+        except OSError as error:
+            found[path] = error.errno
+    return found
+answer["written"] = written()
 MS_REMOUNT = 32
 libc = ctypes.CDLL(None, use_errno=True)
 answer["remounted"] = libc.mount(b"none", b"/", None, MS_REMOUNT, None)
-answer["changed"] = {{}}
-for path in ("/{SECRET}", "/usr/bin/{SECRET}", "/code/{SECRET}", "/etc/passwd", "/code/start.pyc"):
-    try:
-        open(path, "a").write("x")
-        answer["changed"][path] = 0
-    except OSError as error:
-        answer["changed"][path] = error.errno
+answer["changed"] = written()
 for name, change in (("cut", lambda: os.truncate("/etc/passwd", 1)), ("removed", lambda: os.unlink("/etc/passwd")),
                      ("moved", lambda: os.rename("/etc/passwd", "/etc/passwd2")), ("made", lambda: os.mkdir("/new"))):
     try:

@@ -12,7 +12,7 @@ from console import agrees, executed, follow
 from longfat.data.study_folder import StudyFolder
 from longfat.report.reference import compare
 
-pytestmark = pytest.mark.virtual
+pytestmark = [pytest.mark.virtual, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 FOLLOWED = ("own-algorithm",)  # by test_own_algorithm

@@ -10,7 +10,7 @@ import pytest
 from guests import one_flow
 from own_algorithm import write_study
 
-from longfat.backends import virtual as module
+from longfat.backends import guest_process
 from longfat.backends.virtual import open_virtual
 from longfat.study.catalog.kernels import OwnKernel
 from longfat.study.traffic.own import own_file
@@ -33,7 +33,7 @@ FAULTS = {
 def test_a_fault_in_the_studys_own_file_is_named_and_settled(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "STILL_CPU_S", 3.0)
+    monkeypatch.setattr(guest_process, "STILL_CPU_S", 3.0)
     code, cause = FAULTS[fault]
     path = write_study(tmp_path) / "tcp_sqrt.c"
     begin, name, rest = path.read_text().partition("static void sqrt_cong_avoid")

@@ -133,10 +133,6 @@ experiments:
     path: line
     topology: {trace: seldom.trace}
     flows: [{name: flow, algorithm: standard, duration: 2 s}]
-  - id: interrupted
-    path: line
-    topology: {changes: [{at: 1500 ms, outage: 2 s}]}
-    flows: [{name: flow, algorithm: standard, duration: 2 s}]
 """
 
 
@@ -175,15 +171,6 @@ def test_after_the_measurement_nothing_leaves_faster_than_the_trace_lets_it(
     assert parsed.end_us and parsed.end_us > 2_200_000  # the queue's packets take 0.9 s
     most_bps = 2 * 1448 * 8 / 0.009
     assert 0.9 * most_bps < parsed.reports[0]["goodput_bps"] < 1.005 * most_bps
-
-
-def test_an_outage_ends_when_it_is_declared_to_also_after_the_measurement(
-    specs: dict[str, RunSpec], tmp_path: Path
-) -> None:
-    parsed = done(specs["interrupted"], tmp_path / "run")
-    assert parsed.end_us and parsed.end_us > 3_500_000
-    received, goodput = (parsed.reports[0][key] for key in ("bytes_received", "goodput_bps"))
-    assert 8 * received / goodput > 3.4
 
 
 def test_steps_and_an_outage_are_what_the_path_carries(specs: dict[str, RunSpec], tmp_path: Path) -> None:

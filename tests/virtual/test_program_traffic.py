@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guests import run, virtual
+from guests import delay_path, run, virtual
 
-from longfat.backends import own_files
-from longfat.backends import virtual as backend_module
+from longfat.backends import guest_process, own_files
 from longfat.dataset.parse import parse_run
 from longfat.spec.gates import Evidence
-from longfat.spec.runspec import Egress, Interface, Link, Node, Probes, Program, Queue, RunSpec
+from longfat.spec.runspec import Probes, Program, RunSpec
 from longfat.study.traffic import misses
 from longfat.system.errors import SettledError
 
@@ -68,23 +67,8 @@ def own(files: dict[str, str]) -> Program:
 
 def spec_of(one: Program) -> RunSpec:
     """The programs on a path of 1 Mbit/s and 20 ms."""
-    shaped, delayed = Egress(RATE_BPS, queue=Queue(limit_packets=50)), Egress(delay_us=10_000)
-    return RunSpec(
-        nodes=(
-            Node("client1", "sender"),
-            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
-            Node("server", "receiver"),
-        ),
-        links=(
-            Link(Interface("client1", shaped), Interface("delay", delayed)),
-            Link(Interface("delay", delayed), Interface("server", shaped)),
-        ),
-        flows=(),
-        probes=Probes(capture=("own",), capture_at=("receiver",)),
-        seed=1,
-        pins=virtual().pins(),
-        programs=(one,),
-    )
+    probes = Probes(capture=("own",), capture_at=("receiver",))
+    return delay_path(RATE_BPS, 20_000, 50, probes=probes, programs=(one,))
 
 
 def reasons(spec: RunSpec, folder: Path) -> tuple[str, ...]:
@@ -133,6 +117,6 @@ def test_a_receiver_without_a_socket_fails_the_run(own: Program, tmp_path: Path)
 def test_a_program_that_spins_is_named_and_never_tried_again(
     own: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(backend_module, "STILL_CPU_S", 1.5)
+    monkeypatch.setattr(guest_process, "STILL_CPU_S", 1.5)
     with pytest.raises(SettledError, match=r"virtual clock stood still(?s:.*)while every program waits: own"):
         run(spec_of(dataclasses.replace(own, send=("python3", "spin.py"))), tmp_path / "run")

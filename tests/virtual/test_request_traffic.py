@@ -12,11 +12,11 @@ from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
-from guests import run, virtual
+from guests import delay_path, run
 
 from longfat.dataset.parse import parse_run
 from longfat.spec.gates import Evidence
-from longfat.spec.runspec import Egress, Interface, Link, Node, Probes, Queue, Requests, RunSpec
+from longfat.spec.runspec import Requests, RunSpec
 from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
@@ -36,23 +36,7 @@ MICE = Requests(
 
 def spec_of(*requests: Requests) -> RunSpec:
     """Users over a path of 100 Mbit/s and 20 ms whose queue nothing overflows."""
-    shaped, delayed = Egress(RATE_BPS, queue=Queue(limit_packets=10_000)), Egress(delay_us=RTT_US // 2)
-    return RunSpec(
-        nodes=(
-            Node("client1", "sender"),
-            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
-            Node("server", "receiver"),
-        ),
-        links=(
-            Link(Interface("client1", shaped), Interface("delay", delayed)),
-            Link(Interface("delay", delayed), Interface("server", shaped)),
-        ),
-        flows=(),
-        probes=Probes(),
-        seed=1,
-        pins=virtual().pins(),
-        requests=requests,
-    )
+    return delay_path(RATE_BPS, RTT_US, 10_000, requests=requests)
 
 
 @pytest.fixture(scope="module")

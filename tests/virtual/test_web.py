@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guests import run, virtual
+from guests import delay_path, run
 
 from longfat.guest import surge
 from longfat.guest.web import SPARE_FILES
 from longfat.spec.gates import Evidence
-from longfat.spec.runspec import Egress, Interface, Link, Node, Probes, Queue, RunSpec, Web
+from longfat.spec.runspec import RunSpec, Web
 from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
@@ -27,23 +27,7 @@ USERS = Web("surf", "client1", "server", 20, "scalable", 10_000_000, "surge", 10
 
 def web_spec(*web: Web) -> RunSpec:
     """Users over a path of 100 Mbit/s and 20 ms whose queue nothing overflows."""
-    shaped, delayed = Egress(RATE_BPS, queue=Queue(limit_packets=10_000)), Egress(delay_us=RTT_US // 2)
-    return RunSpec(
-        nodes=(
-            Node("client1", "sender"),
-            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
-            Node("server", "receiver"),
-        ),
-        links=(
-            Link(Interface("client1", shaped), Interface("delay", delayed)),
-            Link(Interface("delay", delayed), Interface("server", shaped)),
-        ),
-        flows=(),
-        probes=Probes(),
-        seed=1,
-        pins=virtual().pins(),
-        web=web,
-    )
+    return delay_path(RATE_BPS, RTT_US, 10_000, web=web)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +71,7 @@ def test_the_same_run_gives_the_same_replies(folder: Path, tmp_path: Path) -> No
 
 
 def test_a_server_of_few_users_may_keep_every_file_open(tmp_path: Path) -> None:
-    users = dataclasses.replace(USERS, model="surge_files", off_ppm=10_000)
+    users = dataclasses.replace(USERS, model="surge_files", off_ppm=10_000, duration_us=5_000_000)
     web = read(run(web_spec(users), tmp_path / "run"), "web.json")[0]
     # Nearly each of these is for a file that was not open yet, and there were none too many to open.
     assert web["replies"] > 2 * USERS.users + SPARE_FILES
