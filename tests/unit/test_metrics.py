@@ -15,7 +15,7 @@ from longfat.metrics import cuts, goodput, outstanding
 from longfat.metrics.data import NoValue, Samples
 from longfat.relations import formulas
 
-sandia = own_metrics("sandia-2003")
+kelly, sandia = own_metrics("kelly-2003"), own_metrics("sandia-2003")
 RTT = 30_000.0
 MSS = 8948
 FLOWS = [
@@ -114,15 +114,15 @@ def test_retransmissions_are_those_of_all_flows_or_of_one() -> None:
 
 def test_the_points_of_a_plot_are_counted_within_the_window() -> None:
     series = series_of([10.0] * 10, points=40)
-    assert outstanding.points(series) == 400
-    assert outstanding.points(series, 2 * RTT, 5 * RTT) == 120
-    assert outstanding.points(series, 20 * RTT) == 0
+    assert sandia.points(series) == 400
+    assert sandia.points(series, 2 * RTT, 5 * RTT) == 120
+    assert sandia.points(series, 20 * RTT) == 0
 
 
 @pytest.mark.parametrize(("factor", "rtts"), [(2.0, 8), (1.5, 14)])
 def test_the_growth_of_slow_start_is_found(factor: float, rtts: int) -> None:
     levels = [2.0 * factor**k for k in range(rtts)] + [400.0] * 20
-    assert outstanding.slow_start_growth(series_of(levels), RTT) == pytest.approx(factor, rel=0.05)
+    assert sandia.slow_start_growth(series_of(levels), RTT) == pytest.approx(factor, rel=0.05)
 
 
 def test_the_plateau_is_the_median_of_the_window() -> None:
@@ -140,27 +140,27 @@ def test_the_cut_of_one_drop_is_found(factor: float) -> None:
 
 def test_linear_growth_and_its_straightness_are_found() -> None:
     series = after_one_drop(400, 0.5, growth=1)
-    slope = outstanding.linear_growth_segments(series, RTT, 35 * RTT, 130 * RTT, MSS)
+    slope = sandia.linear_growth_segments(series, RTT, 35 * RTT, 130 * RTT, MSS)
     assert slope == pytest.approx(1.0, rel=0.01)
-    assert outstanding.linearity(series, RTT, 35 * RTT, 130 * RTT) > 0.999
+    assert sandia.linearity(series, RTT, 35 * RTT, 130 * RTT) > 0.999
 
 
 def test_linear_growth_counts_only_the_levels_within_its_bounds() -> None:
     levels = [100.0 + 4 * k for k in range(20)] + [180.0 + 8 * k for k in range(20)]
     series = series_of(levels)
-    low = outstanding.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, highest_bytes=175 * MSS)
-    high = outstanding.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, lowest_bytes=185 * MSS)
+    low = sandia.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, highest_bytes=175 * MSS)
+    high = sandia.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, lowest_bytes=185 * MSS)
     assert (low, high) == (pytest.approx(4, rel=0.01), pytest.approx(8, rel=0.01))
 
 
 def test_regrowth_by_two_percent_is_found_up_to_the_old_level() -> None:
     series = after_one_drop(400, 0.875, growth=0, ratio=1.02)
-    assert outstanding.regrowth_percent(series, RTT, 30 * RTT) == pytest.approx(2, rel=0.05)
+    assert sandia.regrowth_percent(series, RTT, 30 * RTT) == pytest.approx(2, rel=0.05)
 
 
 def test_a_bend_is_found_where_the_slope_changes() -> None:
     levels = [262.0 + 4 * k for k in range(21)] + [347.0 + 5 * k for k in range(12)]
-    t_s, level, ratio = outstanding.bend(series_of(levels), RTT, 0, 40 * RTT)
+    t_s, level, ratio = sandia.bend(series_of(levels), RTT, 0, 40 * RTT)
     assert t_s == pytest.approx(21 * 0.030, abs=0.06)
     assert level == pytest.approx(345 * MSS, rel=0.03)
     assert ratio == pytest.approx(1.25, rel=0.05)
@@ -168,8 +168,8 @@ def test_a_bend_is_found_where_the_slope_changes() -> None:
 
 def test_the_window_of_a_bend_ends_at_the_highest_level() -> None:
     levels = [200.0 + 4 * k for k in range(20)] + [280.0 + 5 * k for k in range(20)] + [380.0] * 60
-    bounded = outstanding.bend(series_of(levels), RTT, 0, 100 * RTT, highest_bytes=375 * MSS)
-    free = outstanding.bend(series_of(levels), RTT, 0, 100 * RTT)
+    bounded = sandia.bend(series_of(levels), RTT, 0, 100 * RTT, highest_bytes=375 * MSS)
+    free = sandia.bend(series_of(levels), RTT, 0, 100 * RTT)
     assert bounded[2] == pytest.approx(1.25, rel=0.05)
     assert free[2] < 0.2
 
@@ -179,9 +179,9 @@ def test_a_window_without_data_or_with_too_few_rtts_gives_no_value() -> None:
     with pytest.raises(NoValue, match="no outstanding data was recorded in the window"):
         outstanding.plateau_bytes(series, 1e9, 2e9)
     with pytest.raises(NoValue, match="the window holds 2 RTTs, at least 4 are needed"):
-        outstanding.linearity(series, RTT, 0, 2 * RTT)
+        sandia.linearity(series, RTT, 0, 2 * RTT)
     with pytest.raises(NoValue, match="constant"):
-        outstanding.linearity(Series(np.arange(100.0) * RTT / 4, np.ones(100)), RTT, 0, 20 * RTT)
+        sandia.linearity(Series(np.arange(100.0) * RTT / 4, np.ones(100)), RTT, 0, 20 * RTT)
 
 
 STEPS = [
@@ -310,7 +310,7 @@ def test_the_lead_is_between_two_flows_for_an_interval() -> None:
 
 
 def test_the_highspeed_formulas_give_the_rows_of_the_rfc() -> None:
-    rows = [formulas.highspeed_row(k) for k in range(1, 6)]
+    rows = [sandia.highspeed_row(k) for k in range(1, 6)]
     assert rows == [38, 118, 221, 347, 495]
     assert [round(formulas.highspeed_decrease(w), 2) for w in rows] == [0.5, 0.44, 0.41, 0.38, 0.37]
     assert formulas.highspeed_table_increase(262) == 4
@@ -326,16 +326,16 @@ def test_standard_tcp_adds_a_little_less_than_a_segment_as_the_window_grows_with
 
 
 def test_the_formulas_of_scalable_tcp_give_the_rows_of_its_slides() -> None:
-    assert round(formulas.window_of_path(10e6, 200_000, 1500), 1) == 166.7
-    assert round(formulas.standard_recovery(1e9, 200_000, 1500)) == 1667
-    assert f"{formulas.loss_rate_of_path(10e9, 200_000, 1500):.1e}" == "5.4e-11"
+    assert round(kelly.window_of_path(10e6, 200_000, 1500), 1) == 166.7
+    assert round(kelly.standard_recovery(1e9, 200_000, 1500)) == 1667
+    assert f"{kelly.loss_rate_of_path(10e9, 200_000, 1500):.1e}" == "5.4e-11"
     assert [round(formulas.scalable_recovery_rtts(a, b), 1) for a, b in PAIRS] == [17.7, 14.5, 13.4, 12.9]
-    assert [round(formulas.scalable_halving(b, 200_000), 2) for _, b in PAIRS] == [0.2, 0.48, 1.04, 2.15]
-    assert [round(formulas.scalable_doubling(a, 200_000), 2) for a, _ in PAIRS] == [3.53, 7.0, 13.93, 27.8]
-    assert [round(formulas.rate_variation(b), 2) for _, b in PAIRS] == [0.5, 0.35, 0.25, 0.18]
-    assert formulas.scalable_loss_rate(16, 0.01, 0.125, 16) == formulas.standard_loss_rate(16)
-    assert formulas.scalable_loss_rate(1000, 0.01, 0.125, 16) == pytest.approx(8e-5)
-    assert formulas.stability_bound(40) == 0.025
+    assert [round(kelly.scalable_halving(b, 200_000), 2) for _, b in PAIRS] == [0.2, 0.48, 1.04, 2.15]
+    assert [round(kelly.scalable_doubling(a, 200_000), 2) for a, _ in PAIRS] == [3.53, 7.0, 13.93, 27.8]
+    assert [round(kelly.rate_variation(b), 2) for _, b in PAIRS] == [0.5, 0.35, 0.25, 0.18]
+    assert kelly.scalable_loss_rate(16, 0.01, 0.125, 16) == kelly.standard_loss_rate(16)
+    assert kelly.scalable_loss_rate(1000, 0.01, 0.125, 16) == pytest.approx(8e-5)
+    assert kelly.stability_bound(40) == 0.025
 
 
 def test_formulas_of_paths_and_sawteeth_have_known_values() -> None:

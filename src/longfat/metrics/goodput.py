@@ -127,12 +127,6 @@ def asymmetry(rows: FlowRows, flow: str) -> float:
     return float((own[0] - other[0]) / (own[0] + other[0]))
 
 
-@metric("", "size of the asymmetry", bounds=(0, 1))
-def asymmetry_size(rows: FlowRows, flow: str) -> float:
-    """Asymmetry without its sign."""
-    return abs(asymmetry(rows, flow))
-
-
 def of_flows(column: str, what: str, flows: Sequence[Row], flow: str | None) -> float:
     """Sum a column over one flow's rows, or over all."""
     chosen = [row[column] for row in flows if flow in (None, row["flow"])]  # type: ignore[literal-required]

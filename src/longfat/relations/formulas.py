@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed set of formulas that analytic claims and tables are computed from.
+"""The formulas of analytic claims and tables, by name.
 
-Owns formulas of the papers, by name; every argument is a plain number in base units (bit/s, microseconds,
-bytes, segments) and every result a plain number in the unit its docstring gives. Measures nothing.
+Every argument is a plain number in base units (bit/s, microseconds, bytes, segments), every result a plain number in
+the unit that its docstring names. A formula of a single study is part of the study's ``metrics.py``. Measures nothing.
 """
 
 from __future__ import annotations
@@ -55,31 +55,6 @@ def scalable_increase(window: float, a: float) -> float:
     return window * a
 
 
-def window_of_path(rate: float, rtt: float, mtu: float) -> float:
-    """Packets of ``mtu`` bytes in flight that fill the path: rate in bit/s, RTT in microseconds."""
-    return rate * rtt / 8e6 / mtu
-
-
-def standard_recovery(rate: float, rtt: float, mtu: float) -> float:
-    """Seconds until Standard TCP is back at a window it halved, w/2 RTTs, where the path holds w (Kelly 2003)."""
-    return window_of_path(rate, rtt, mtu) / 2 * rtt / 1e6
-
-
-def standard_loss_rate(window: float) -> float:
-    """Loss rate at which Standard TCP keeps an average window: 1.5 / w^2 (Mathis et al. 1997)."""
-    return 1.5 / window**2
-
-
-def loss_rate_of_path(rate: float, rtt: float, mtu: float) -> float:
-    """Loss rate at which Standard TCP fills a path (Kelly 2003)."""
-    return standard_loss_rate(window_of_path(rate, rtt, mtu))
-
-
-def scalable_loss_rate(window: float, a: float, b: float, lwnd: float) -> float:
-    """Loss rate at which Scalable TCP keeps an average window: a / (b w), Standard TCP's up to lwnd (Kelly 2003)."""
-    return standard_loss_rate(window) if window <= lwnd else a / b / window
-
-
 def scalable_recovery_rtts(a: float, b: float) -> float:
     """RTTs until Scalable TCP is back at the window before a loss: ln(1/(1-b)) / ln(1+a) (Kelly 2003)."""
     return -math.log1p(-b) / math.log1p(a)
@@ -93,35 +68,6 @@ def scalable_halving_rtts(b: float) -> float:
 def scalable_doubling_rtts(a: float) -> float:
     """RTTs in which Scalable TCP doubles its rate without a loss: ln 2 / ln(1+a) (Kelly 2003, its table)."""
     return math.log(2) / math.log1p(a)
-
-
-def scalable_recovery(a: float, b: float, rtt: float) -> float:
-    """Seconds until Scalable TCP is back at the window before a loss."""
-    return scalable_recovery_rtts(a, b) * rtt / 1e6
-
-
-def scalable_halving(b: float, rtt: float) -> float:
-    """Seconds in which Scalable TCP halves its rate with a loss in each RTT."""
-    return scalable_halving_rtts(b) * rtt / 1e6
-
-
-def scalable_doubling(a: float, rtt: float) -> float:
-    """Seconds in which Scalable TCP doubles its rate without a loss."""
-    return scalable_doubling_rtts(a) * rtt / 1e6
-
-
-def rate_variation(b: float) -> float:
-    """Coefficient of variation of Scalable TCP's rate, of no unit: sqrt(b/2) (Kelly 2003, its table)."""
-    return math.sqrt(b / 2)
-
-
-def stability_bound(packets: float) -> float:
-    """The a below which Scalable TCP is locally stable at a link, p / (y p'(y)) (Kelly 2003, after Vinnicombe).
-
-    For a loss rate p(y) = (y/c)^B, that of a queue with random arrivals and room for B packets, it is 1/B. The paper
-    does not state which loss rate it means.
-    """
-    return 1 / packets
 
 
 def highspeed_loss_rate(window: float) -> float:
@@ -156,44 +102,6 @@ def highspeed_fitted_increase(window: float, high_window: float, high_p: float) 
     return float(window**2 * low_p * (high_p / low_p) ** place * 2 * b / (2 - b))
 
 
-def highspeed_response_increase(
-    window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
-) -> float:
-    """Segments a(w) that HighSpeed TCP adds each RTT with any of its parameters: 1 up to Low_Window (RFC 3649, 5).
-
-    p(w) is Standard TCP's, w = 1.2 / sqrt(p), at Low_Window. Above that, a may be less than 1.
-    """
-    if _is_standard(window, low_window, high_window):
-        return 1.0
-    b = highspeed_response_decrease(window, low_window, high_window, high_decrease)
-    low_p = (1.2 / low_window) ** 2
-    place = _place(window, low_window, high_window)
-    return float(window**2 * low_p * (high_p / low_p) ** place * 2 * b / (2 - b))
-
-
-def highspeed_response_decrease(window: float, low_window: float, high_window: float, high_decrease: float) -> float:
-    """Part b(w) of the window that HighSpeed TCP gives up on a loss, with any of its parameters (RFC 3649, 5)."""
-    if _is_standard(window, low_window, high_window):
-        return 0.5
-    return 0.5 + (high_decrease - 0.5) * _place(window, low_window, high_window)
-
-
-def highspeed_kernel_increase(
-    window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
-) -> float:
-    """The same in the kernel's version: never below 1, so it does not grow more slowly than Standard TCP."""
-    return max(highspeed_response_increase(window, low_window, high_window, high_p, high_decrease), 1.0)
-
-
-def _is_standard(window: float, low_window: float, high_window: float) -> bool:
-    return window <= low_window or high_window <= low_window
-
-
-def _place(window: float, low_window: float, high_window: float) -> float:
-    """How far a window is on the way from Low_Window to High_Window, on a logarithmic scale."""
-    return math.log(window / low_window) / math.log(high_window / low_window)
-
-
 @functools.cache
 def highspeed_rows() -> tuple[float, ...]:
     """The windows of the table of RFC 3649, appendix B: each at which a(w) has grown by one more segment."""
@@ -205,11 +113,6 @@ def highspeed_rows() -> tuple[float, ...]:
             rows.append(float(window))
             last = a
     return tuple(rows)
-
-
-def highspeed_row(increase: float) -> float:
-    """Window in segments of the table's row with that increase (RFC 3649, appendix B); its last row beyond that."""
-    return highspeed_rows()[min(max(math.ceil(increase), 1), len(highspeed_rows())) - 1]
 
 
 def highspeed_table_increase(window: float) -> float:
@@ -226,62 +129,7 @@ def _row_of(window: float) -> int:
     return min(bisect_left(highspeed_rows(), window), len(highspeed_rows()) - 1)
 
 
-def scalable_kept(window: float, b: float, lwnd: float) -> float:
-    """Part of the window that Scalable TCP keeps on a loss: 1 - b, and a half up to lwnd (Kelly 2003)."""
-    return 0.5 if window <= lwnd else 1 - b
-
-
-def htcp_increase(since: float, rtt: float) -> float:
-    """Segments that H-TCP adds each RTT, for a backoff of 0.5 (Leith and Shorten 2004).
-
-    1 + 10 D + (D/2)^2 with D the seconds beyond the first since the last loss, in proportion to an RTT of 100 ms.
-    """
-    return _htcp_alpha(since) * rtt / _HTCP_RTT_US
-
-
-def htcp_kernel_increase(during: float, rtt: float, window: float) -> float:
-    """The same as net/ipv4/tcp_htcp.c has it, where a receiver acknowledges every second segment.
-
-    alpha is cut to a whole number before it is scaled to the RTT and after that (htcp_alpha_update), and the
-    acknowledgment that adds a segment is not counted towards the next one (htcp_cong_avoid).
-    """
-    scale = min(max(8 * _HTCP_RTT_US // rtt, 4), 80)
-    whole = max(8 * int(_htcp_alpha(during)) // scale, 1)
-    return window / ((math.ceil(window / whole / 2) + 1) * 2)
-
-
-_HTCP_RTT_US = 100_000
-
-
-def _htcp_alpha(since: float) -> float:
-    beyond = max(since / 1e6 - 1, 0)
-    return 1 + 10 * beyond + (beyond / 2) ** 2
-
-
-def htcp_kept(least_rtt: float, largest_rtt: float) -> float:
-    """Part of the window that H-TCP keeps on a loss: RTTmin / RTTmax within 0.5 and 0.8 (Leith and Shorten 2004)."""
-    return min(max(least_rtt / largest_rtt, 0.5), 0.8)
-
-
 BIC_S_MAX = 32
-
-
-def bic_increase(distance: float) -> float:
-    """Segments that BIC adds each RTT so far below its target: to the middle, at most S_max = 32 (Xu et al. 2004)."""
-    return min(distance / 2, BIC_S_MAX)
-
-
-def bic_share(distance: float) -> float:
-    """Part of the distance to its target that BIC covers in an RTT (Xu et al. 2004)."""
-    return bic_increase(distance) / distance
-
-
-def bic_kernel_share(distances: float) -> float:
-    """The same near the target as net/ipv4/tcp_bic.c has it: twice a quarter of the distance cut to whole segments.
-
-    Twice, as it divides by the ratio of acknowledgments (bictcp_update) and counts segments (tcp_cong_avoid_ai).
-    """
-    return 2 * (distances // 4) / distances
 
 
 CUBIC_C = 0.4
@@ -293,50 +141,23 @@ def cubic_k(largest: float) -> float:
     return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
 
 
-def cubic_regained(share: float) -> float:
-    """Part of a loss that CUBIC has made up after a share of K: C (t - K)^3 + W_max (RFC 9438, section 4.2)."""
-    return 1 + (share - 1) ** 3
-
-
-def westwood_window(rate: float, least_rtt: float) -> float:
-    """Window in segments after a loss: the measured rate in segments a second times the least RTT (Mascolo 2001)."""
-    return rate * least_rtt / 1e6
-
-
-def compound_increase(window: float, alpha: float, k: float) -> float:
-    """Segments that both parts of Compound TCP add each RTT, alpha w^k, one of them the loss part's (Tan 2006)."""
-    return max(alpha * math.pow(window, k), 1)
-
-
-def compound_given(backlog: float, eta: float) -> float:
-    """Segments that the delay part of Compound TCP gives up for a backlog (Tan 2006)."""
-    return eta * backlog
-
-
-def compound_seen_backlog(path: float, gamma: float, alpha: float, k: float) -> float:
-    """The backlog by which Compound TCP has at the latest seen gamma on a path that holds this many segments.
-
-    It decides once each RTT on RTTs of the one before: by then the window is up to two RTTs' growth above gamma.
-    """
-    return gamma + 2 * compound_increase(path + gamma, alpha, k)
-
-
 def compound_tuned_gamma(before: float, queued: float) -> float:
     """gamma after a loss that found this backlog: a sample is 3/4 of it and has a weight of 0.8 (Li 2006)."""
     return 0.2 * before + 0.8 * 0.75 * queued
 
 
-def asymmetry_of_two(x1: float, x2: float) -> float:
-    """Asymmetry between two throughputs, (x1 - x2) / (x1 + x2) (Bullot and Cottrell 2003)."""
-    return (x1 - x2) / (x1 + x2)
-
-
 FORMULAS: dict[str, Callable[..., float]] = {
     name: found for name, found in vars().copy().items() if inspect.isfunction(found) and not name.startswith("_")
 }
-"""Every public function above, by its name."""
+"""Every public function above, and the formulas of the studies that were loaded, by name."""
+
+
+def formula(function: Callable[..., float]) -> Callable[..., float]:
+    """Register a formula of a study's ``metrics.py``."""
+    FORMULAS[function.__name__] = function
+    return function
 
 
 def arguments_of(name: str) -> tuple[str, ...]:
-    """The names of a formula's arguments."""
+    """Return the names of a formula's arguments."""
     return tuple(inspect.signature(FORMULAS[name]).parameters)
