@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meaning of the dataset's columns: a phrase, a unit, and the values that mean "none".
 
-Owns these words, which are part of ``datapackage.json``. Reads no dataset.
+Owns these words, which ``datapackage.json`` contains. Reads no dataset.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TABLES: Mapping[str, str] = {
 }
 
 SENTINELS: Mapping[str, int] = {"ssthresh_segments": 0x7FFFFFFF, "min_rtt_us": 0xFFFFFFFF, "srtt_us": 0}
-"""What the kernel writes where there is no value yet (tcp_input.c, tcp_minisocks.c of Linux): null in a frame."""
+"""Numbers that the kernel writes before there is a value (tcp_input.c, tcp_minisocks.c): null in a frame."""
 
 STATES: Mapping[str, Mapping[str, str]] = {
     "state": {
