@@ -47,8 +47,8 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A metric over chosen runs, as it is written."""
+class Term:
+    """A metric over selected runs, as it is written."""
 
     metric: str
     items: tuple[Item, ...]
@@ -92,7 +92,7 @@ class Scope:
     held: frozenset[str] = frozenset()
     over: tuple[str, ...] = ()
 
-    def having(self, variable: str, value: Value, terms: Sequence[Measured]) -> Scope:
+    def having(self, variable: str, value: Value, terms: Sequence[Term]) -> Scope:
         """Return the scope in which a variable has a value in these terms."""
         mentioned = any(_mentions(item, variable) for term in terms for item in (*term.items, *self.where))
         held = self.held - {variable} if mentioned else self.held | {variable}
@@ -112,7 +112,7 @@ class Scope:
         return {experiment.id: experiment for experiment in self.study.experiments}
 
 
-def metric_of(term: Measured) -> Metric:
+def metric_of(term: Term) -> Metric:
     """Return the term's metric. Raises RelationError on an unknown name."""
     if term.metric not in METRICS:
         message, hint = unknown("metric", term.metric, METRICS)
@@ -122,7 +122,7 @@ def metric_of(term: Measured) -> Metric:
     return METRICS[term.metric]
 
 
-def selection_of(term: Measured, scope: Scope) -> Selection:
+def selection_of(term: Term, scope: Scope) -> Selection:
     """Return the runs, flow and parameters that a term means. Raises RelationError on an unknown name."""
     metric = metric_of(term)
     experiment, items = experiment_of(term, scope)
@@ -216,7 +216,7 @@ class _Choice:
         self.parameters[item.name] = float(value.base)
 
 
-def experiment_of(term: Measured, scope: Scope) -> tuple[SweptExperiment, list[Item]]:
+def experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item]]:
     """Return the experiment of a term, and its other items. Raises RelationError if it names no experiment."""
     experiments = scope.experiments
     items = [*term.items, *scope.where]
@@ -246,14 +246,14 @@ def unknown_at(kind: str, name: str, known: Iterable[str], column: int) -> Relat
     return RelationError(message, column, hint)
 
 
-def along(loop: Loop, scope: Scope, terms: Sequence[Measured]) -> Iterator[Scope]:
+def along(loop: Loop, scope: Scope, terms: Sequence[Term]) -> Iterator[Scope]:
     """Yield the scope for each value of a loop's variable. Raises RelationError if nothing uses the variable."""
     values = _all_values(loop, scope, terms) if loop.listed is None else loop.listed
     for value in tuple(values):
         yield scope.having(loop.variable, value, terms)
 
 
-def _all_values(loop: Loop, scope: Scope, terms: Sequence[Measured]) -> Iterator[Value]:
+def _all_values(loop: Loop, scope: Scope, terms: Sequence[Term]) -> Iterator[Value]:
     """Yield the values of the loop's factor in the runs of the first metric that has it."""
     for term in terms:
         bare = without(term, loop.variable)
@@ -268,7 +268,7 @@ def _all_values(loop: Loop, scope: Scope, terms: Sequence[Measured]) -> Iterator
     raise RelationError(message, loop.column, f"write `for {loop.variable} in [...]`")
 
 
-def without(term: Measured, variable: str) -> Measured:
+def without(term: Term, variable: str) -> Term:
     """Return the term without its items about a variable that has no value yet."""
     return dataclasses.replace(term, items=tuple(item for item in term.items if not _mentions(item, variable)))
 
@@ -317,7 +317,7 @@ def quantity(selection: Selection, study: Study) -> Hashable:
     return selection.metric, selection.experiment, points, selection.flow, tuple(sorted(selection.parameters.items()))
 
 
-def check_term(term: Measured, scope: Scope, *, several: bool = False) -> None:
+def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
     """Raise RelationError if the term's names are unknown, or no run of the study meets its conditions.
 
     Its metric must be one with ``several`` points in a run, or must not.
@@ -331,7 +331,7 @@ def check_term(term: Measured, scope: Scope, *, several: bool = False) -> None:
         raise RelationError(f"no run of experiment {selection.experiment!r} meets these conditions", term.column)
 
 
-def check_factor(factor: str, term: Measured, scope: Scope, column: int) -> None:
+def check_factor(factor: str, term: Term, scope: Scope, column: int) -> None:
     """Raise RelationError unless the experiment of the term has the factor."""
     experiment, _ = experiment_of(term, scope)
     if factor not in experiment.factors:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from longfat.metrics.quantities import Selection
-from longfat.relations.bind import Item, Loop, Measured, RelationError, Scope, ValuesOf, along, experiment_of, without
+from longfat.relations.bind import Item, Loop, RelationError, Scope, Term, ValuesOf, along, experiment_of, without
 from longfat.relations.limits import Agreement, Limits
 from longfat.relations.nodes import Expression, terms_of
 from longfat.relations.tree import check, selections
@@ -75,7 +75,7 @@ class Relation:
     def first_experiment(self, study: Study) -> str:
         """Return the experiment of the first metric, whether its loops have values or not."""
         scope = Scope(study, where=self.where)
-        term: Measured = terms_of(*self.sides)[0]
+        term: Term = terms_of(*self.sides)[0]
         for loop in self.loops:
             if loop.listed:  # the values may be experiments
                 scope = scope.having(loop.variable, loop.listed[0], (term,))
