@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import CLAIMS, change_json, judge_study, write_results, write_study
+from own_metrics import own_metrics
 
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
@@ -56,6 +57,7 @@ def verdict_on(results: Path, tmp_path: Path, relation: str) -> Verdict:
 STANDARD = "goodput[delay, standard, window > 1 MiB]"
 HIGHSPEED = "goodput[delay, highspeed, window > 1 MiB]"
 RANK = "of algorithm by goodput[delay, window=8 MiB] then goodput[delay, flow=stream1])"
+own_metrics("sandia-2003")  # its `points` and `linear_growth`
 SLOPE = "linear_growth[one-drop, since=1600 ms, until=3 s, segment=8948 B]"
 
 
@@ -294,7 +296,7 @@ def test_a_claim_needs_a_relation_or_a_reason_for_none(tmp_path: Path) -> None:
 
 def test_a_claim_of_a_paper_says_what_the_paper_states(tmp_path: Path) -> None:
     text = HEAD + claim("goodput[delay] > 1").replace("    paper: {value: 1, where: somewhere}\n", "")
-    assert "claim 'one' does not say what the paper states (give `paper`" in problems(tmp_path, text)
+    assert "claim 'one' lacks the statement of the paper (give `paper`" in problems(tmp_path, text)
 
 
 CELLS = "claim,window,value,error,n\nsmall,1 MiB,280,10,4\nlarge,8 MiB,940,,4\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import write_results
+from own_metrics import own_metrics
 
 from longfat.backends.ns3 import Ns3Backend
 from longfat.data.opened import OpenedStudy
@@ -18,6 +19,8 @@ from longfat.plan import build_plan
 from longfat.spec.runspec import RunSpec
 from longfat.study.load import load_study
 from longfat.system.errors import StudyError
+
+own_metrics("kelly-2003")  # its formulas
 
 MANIFEST = """\
 format: 2

@@ -18,7 +18,6 @@ from longfat.relations.evaluate import evaluated
 from longfat.relations.nodes import Expression as Node
 from longfat.relations.nodes import Formula
 from longfat.relations.syntax import parse_expression
-from longfat.relations.tables import Cell as PaperCell
 from longfat.relations.tables import Row, TableError, read_cells, read_rows
 from longfat.relations.tree import check as check_expression
 from longfat.relations.tree import selections
@@ -171,9 +170,9 @@ class PaperTable(Figure):
     columns: f.Text = Field("${cell}", description="the name of a column; `${COLUMN}` as in `of`")
 
     @cached_property
-    def cells(self) -> tuple[PaperCell, ...]:
+    def cells(self) -> tuple[Row, ...]:
         """The cells of the file. Raises TableError."""
-        return tuple(read_cells(FilePath(self.file)))
+        return read_cells(FilePath(self.file))
 
     def findings(self, study: Study) -> Iterator[Finding]:
         """Yield the faults of the file, and the names in its expressions that the study lacks."""
@@ -192,7 +191,7 @@ class PaperTable(Figure):
     def data(self, sources: Sources) -> FigureData:
         """Compute a measured value next to each value of the paper."""
         names = list(dict.fromkeys(self._column(cell) for cell in self.cells))
-        rows: dict[str, dict[str, PaperCell]] = {}
+        rows: dict[str, dict[str, Row]] = {}
         for cell in self.cells:
             rows.setdefault(cell.filled(self.rows), {})[self._column(cell)] = cell
         rows_found, runs = [], []
@@ -202,11 +201,11 @@ class PaperTable(Figure):
         headings = [text for number, name in enumerate(names) for text in (name, "paper" + " " * number)]
         return FigureData((self.heading or "", *headings), tuple(rows_found), tuple(runs))
 
-    def _column(self, cell: PaperCell) -> str:
+    def _column(self, cell: Row) -> str:
         """Return the heading of a cell's column."""
         return cell.filled(self.columns, **({} if "cell" in cell.columns else {"cell": "here"}))
 
-    def _pair(self, cell: PaperCell | None, sources: Sources) -> tuple[str, str]:
+    def _pair(self, cell: Row | None, sources: Sources) -> tuple[str, str]:
         if cell is None:
             return "", ""
         digits = len(cell.columns["value"].partition(".")[2])
