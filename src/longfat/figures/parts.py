@@ -103,6 +103,11 @@ def empty(figure: Figure, why: str) -> None:
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=style.SOFT)
 
 
+def labelled(name: str, unit: str | None) -> str:
+    """Format a name with its unit, if it has one."""
+    return f"{name} ({unit})" if unit else name
+
+
 def label_axes(axes: Axes, labels: Labels) -> None:
     """Label both axes."""
     axes.set_xlabel(labels.x)

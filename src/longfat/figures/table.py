@@ -14,6 +14,7 @@ from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData
 from longfat.metrics.data import NoValue
 from longfat.relations.bind import RelationError, Scope
+from longfat.relations.claims import placed
 from longfat.relations.evaluate import evaluated
 from longfat.relations.nodes import Expression as Node
 from longfat.relations.nodes import Formula
@@ -60,7 +61,7 @@ Headings = Annotated[
 
 
 class Table(Figure):
-    """A table whose cells are given, computed or measured, with a row for each row of a CSV file or row by row."""
+    """A table of given, computed or measured cells. Its rows are those of a CSV file, or listed."""
 
     is_table = True
     artifact: f.Name = Field(alias="table")
@@ -82,7 +83,7 @@ class Table(Figure):
             yield Finding(("columns",), "must be a mapping HEADING: TEXT with `file`")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """Yield the faults of its file, and the names in its expressions that the study lacks."""
+        """Yield the faults of its file, and unknown names in its expressions."""
         for i, row in enumerate(self.rows):
             for j, cell in enumerate(row):
                 if isinstance(cell, Expression):
@@ -175,7 +176,7 @@ class PaperTable(Figure):
         return read_cells(FilePath(self.file))
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """Yield the faults of the file, and the names in its expressions that the study lacks."""
+        """Yield the faults of its file, and unknown names in its expressions."""
         try:
             for cell in self.cells:
                 yield from _findings(cell.filled(self.of), ("of",), study)
@@ -214,11 +215,11 @@ class PaperTable(Figure):
 
 
 def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str = "") -> Iterator[Finding]:
-    """Yield the names in an expression that the study lacks; ``before`` names its row of the file."""
+    """Yield unknown names in an expression; ``before`` names its row of the file."""
     try:
         check_expression(parse_expression(text), Scope(study))
     except RelationError as error:
-        yield Finding(place, f"{before}column {error.column} of {text!r}: {error.message}", error.hint)
+        yield Finding(place, f"{before}{placed(text, error)}", error.hint)
 
 
 def _cell_text(cell: Any, sources: Sources) -> object:

@@ -129,7 +129,7 @@ def asymmetry(rows: FlowRows, flow: str) -> float:
 
 def of_flows(column: str, what: str, flows: Sequence[Row], flow: str | None) -> float:
     """Sum a column over one flow's rows, or over all."""
-    chosen = [row[column] for row in flows if flow in (None, row["flow"])]  # type: ignore[literal-required]
+    chosen = [row[column] for row in flows if flow in (None, row["flow"])]
     if not chosen or None in chosen:
         raise NoValue(f"no {what} of flow {flow!r}" if flow else f"no {what} of {'every' if chosen else 'any'} flow")
     return float(sum(chosen))

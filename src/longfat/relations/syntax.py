@@ -15,7 +15,7 @@ from lark import Token, Transformer, v_args
 from lark.exceptions import VisitError
 
 from longfat.metrics import METRICS
-from longfat.relations.bind import Item, Loop, RelationError, Value
+from longfat.relations.bind import Item, Loop, RelationError, Term, Value
 from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Agreement, Comparator, Limits
 from longfat.relations.nodes import (
     Binary,
@@ -29,7 +29,6 @@ from longfat.relations.nodes import (
     Places,
     Rank,
     Spread,
-    Term,
     terms_of,
 )
 from longfat.relations.relation import Comparison, Relation

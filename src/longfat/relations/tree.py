@@ -24,6 +24,7 @@ from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import (
     RelationError,
     Scope,
+    Term,
     along,
     check_factor,
     check_term,
@@ -46,7 +47,6 @@ from longfat.relations.nodes import (
     Places,
     Rank,
     Spread,
-    Term,
     parts,
     terms_of,
 )
