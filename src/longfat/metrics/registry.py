@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registry of metrics: one decorated function is one metric.
 
-A metric's signature lists all its inputs. An argument annotated with a source (``longfat.metrics.data``) is read from
-the run, and ``flow`` is the flow that a claim names. Every other argument is a parameter of the claim, whose suffix is
-its unit: ``since_us`` is given as ``since``, a length of time, ``above_segments`` as a number. Must not choose runs.
+A metric's signature lists its inputs. An argument annotated with a source (``longfat.metrics.data``) is read from the
+run; ``flow`` is the flow that a claim names. Every other argument is a parameter with its unit as a suffix: a claim
+writes ``since_us`` as ``since``, a length of time, and ``above_segments`` as ``above``, a number.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def bandwidth_delay_product(rate: float, rtt: float) -> float:
 
 
 def quotient(numerator: float, denominator: float) -> float:
-    """One number over another."""
+    """Numerator over denominator."""
     return numerator / denominator
 
 
@@ -40,10 +40,7 @@ def sawtooth_window(loss_rate: float, increase: float, decrease: float) -> float
 
 
 def standard_increase(window: float) -> float:
-    """Segments that Standard TCP adds in an RTT (RFC 5681): 1/w for each of w acknowledgements, while w grows.
-
-    A little less than 1, which is the most.
-    """
+    """Segments that Standard TCP adds in an RTT (RFC 5681): 1/w for each of w acknowledgements, nearly 1."""
     after = window
     for _ in range(round(window)):
         after += 1 / after
@@ -104,7 +101,7 @@ def highspeed_fitted_increase(window: float, high_window: float, high_p: float) 
 
 @functools.cache
 def highspeed_rows() -> tuple[float, ...]:
-    """The windows of the table of RFC 3649, appendix B: each at which a(w) has grown by one more segment."""
+    """Return the windows of the table of RFC 3649, appendix B, at each of which a(w) has grown by a segment."""
     rows, last = [float(LOW_WINDOW)], 1.0
     for window in range(LOW_WINDOW, 100_000):
         b = highspeed_decrease(window)
@@ -116,12 +113,12 @@ def highspeed_rows() -> tuple[float, ...]:
 
 
 def highspeed_table_increase(window: float) -> float:
-    """Whole segments added each RTT by the table: those of the first row whose window is not below w."""
+    """Whole segments added each RTT according to the first row of the table whose window is not below w."""
     return float(_row_of(window) + 1)
 
 
 def highspeed_table_decrease(window: float) -> float:
-    """Part of the window that the table gives up on a loss: that of the first row whose window is not below w."""
+    """Part of the window given up on a loss according to the first row of the table whose window is not below w."""
     return highspeed_decrease(highspeed_rows()[_row_of(window)])
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parser of relations: from a text to its tree (``longfat.relations.nodes``).
 
-A chain such as ``a > b = 3`` becomes one comparison for each of its signs: the difference of ``a`` and ``b`` with 0,
-and ``b`` with 3. The grammar is that of ``longfat.study.expressions``.
+A chain such as ``a > b = 3`` becomes a comparison for each sign: the difference of ``a`` and ``b`` with 0, and ``b``
+with 3. ``longfat.study.expressions`` has the grammar.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from longfat.spec.units import read_quantity
 from longfat.study import expressions
 from longfat.system.errors import StudyError
 
-_ONE_LAW = "points are compared with one law of numbers and formulas"
+_ONE_LAW = "points must be compared with one law of numbers and formulas"
 
 
 class _Spread(NamedTuple):
@@ -92,9 +92,9 @@ def _parsed(text: str, start: expressions.Start) -> object:
 
 
 def _compared(left: Expression, sign: Comparator, right: Expression, spread: float | None) -> Comparison:
-    """Return the comparison of one side of a chain with the next.
+    """Return the comparison of a side of a chain with the next side.
 
-    If both are measured, < and > compare their difference with 0, and every other sign their ratio with 1.
+    For two measured sides, < and > compare the difference with 0, and other signs the ratio with 1.
     """
     if _has_points(left):
         if spread is not None or terms_of(right):
@@ -121,7 +121,7 @@ def _has_points(side: Expression) -> TypeGuard[Term]:
 
 @v_args(inline=True)
 class _Tree(Transformer[Token, object]):
-    """From lark's tree to the nodes."""
+    """The nodes for lark's tree."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
