@@ -255,7 +255,7 @@ def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tm
         ("goodput[delay, cubic] > 1", "unknown value of a factor of 'delay' 'cubic'"),
         ("goodput[delay, standard, algorithm=highspeed] > 1", "'algorithm' is given twice"),
         ("goodput[delay, x] > 1 for x in [standard, cubic]", "unknown value of a factor of 'delay' 'cubic'"),
-        ("goodput[delay] > 1 for speed", "'speed' is no factor of the metrics here"),
+        ("goodput[delay] > 1 for speed", "'speed' is not a factor of these metrics"),
         (
             "goodput[delay, window=8 MiB] > goodput[delay, window] for window != 8 MiB",
             "there is no value for window among the runs of the relation's first metric that has it",

@@ -133,7 +133,7 @@ def test_a_report_of_another_shape_makes_its_run_invalid(tmp_path: Path) -> None
 
     run = load_dataset(results(tmp_path, bend)).runs[0]
     assert run.status == "invalid"
-    assert run.reason == "web.json: a report cannot be read: KeyError('errors')"
+    assert run.reason == "web.json: the file cannot be read: KeyError('errors')"
 
 
 def test_a_run_without_web_traffic_has_no_value() -> None:

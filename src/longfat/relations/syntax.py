@@ -38,7 +38,7 @@ from longfat.spec.units import read_quantity
 from longfat.study import expressions
 from longfat.system.errors import StudyError
 
-_ONE_LAW = "points must be compared with one law of numbers and formulas"
+_ONE_LAW = "points are compared with one law of numbers and formulas"
 
 
 class _Spread(NamedTuple):
