@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the report: cuts of parallel streams, their spacing, changes of the lead, and growth of outstanding data."""
+"""Metrics and formulas of the report: cuts of parallel streams, changes of the lead, growth of outstanding data."""
 
 from __future__ import annotations
 

@@ -90,18 +90,18 @@ def test_a_row_of_the_table_holds_up_to_its_window() -> None:
     assert formulas.highspeed_table_decrease(100) == formulas.highspeed_decrease(118)
 
 
-def test_the_response_function_meets_both_of_its_ends_and_is_standard_below(laws: ModuleType) -> None:
+def test_the_response_function_meets_both_of_its_ends_and_is_standard_below() -> None:
     rfc = {"low_window": 38, "high_window": 83000, "high_p": 1e-7, "high_decrease": 0.1}
-    assert laws.highspeed_response_increase(38, **rfc) == 1
-    assert laws.highspeed_response_increase(83000, **rfc) == pytest.approx(72, abs=1)
-    assert laws.highspeed_response_decrease(83000, 38, 83000, 0.1) == pytest.approx(0.1)
-    assert laws.highspeed_response_increase(1000, **{**rfc, "high_window": 8.3}) == 1
-    assert laws.highspeed_response_increase(1000, **{**rfc, "high_window": 833.3}) < 1
-    assert laws.highspeed_kernel_increase(1000, **{**rfc, "high_window": 833.3}) == 1
+    assert formulas.highspeed_response_increase(38, **rfc) == 1
+    assert formulas.highspeed_response_increase(83000, **rfc) == pytest.approx(72, abs=1)
+    assert formulas.highspeed_response_decrease(83000, 38, 83000, 0.1) == pytest.approx(0.1)
+    assert formulas.highspeed_response_increase(1000, **{**rfc, "high_window": 8.3}) == 1
+    assert formulas.highspeed_response_increase(1000, **{**rfc, "high_window": 833.3}) < 1
+    assert formulas.highspeed_kernel_increase(1000, **{**rfc, "high_window": 833.3}) == 1
 
 
-def test_cubic_has_made_up_for_a_loss_after_k(laws: ModuleType) -> None:
-    assert [laws.cubic_regained(share) for share in (0, 1)] == [0, 1]
+def test_cubic_has_made_up_for_a_loss_after_k() -> None:
+    assert [formulas.cubic_regained(share) for share in (0, 1)] == [0, 1]
     assert formulas.CUBIC_C * formulas.cubic_k(1000) ** 3 == pytest.approx(300)
 
 

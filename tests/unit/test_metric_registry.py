@@ -55,7 +55,7 @@ def test_a_registered_function_is_measured_like_any_other() -> None:
 
 
 def test_a_parameter_without_a_unit_and_a_name_given_twice_are_refused() -> None:
-    with pytest.raises(TypeError, match="'speed' is no source and ends in none of _us, _bytes, _bps, _segments"):
+    with pytest.raises(TypeError, match="'speed' has no source and no suffix; allowed suffixes: _us, _bytes, _bps, _segments"):
 
         @metric("", "faulty")
         def faulty(rows: FlowRows, speed: float) -> float:

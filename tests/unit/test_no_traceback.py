@@ -63,7 +63,11 @@ def test_a_verdict_that_is_none_is_named(judged: tuple[Path, Path], change: Call
     [
         ("outcome.json", lambda data: data.update(end_us={}), "outcome.json: end_us is {}, not a whole number"),
         ("counters.json", lambda data: data.update(client1=[]), "counters.json: the file cannot be read"),
-        ("counters.json", lambda data: data.update(client1={"Tcp.InSegs": {}}), "counters.json: the file cannot be read"),
+        (
+            "counters.json",
+            lambda data: data.update(client1={"Tcp.InSegs": {}}),
+            "counters.json: the file cannot be read",
+        ),
     ],
 )
 def test_a_record_of_another_shape_is_an_invalid_run(

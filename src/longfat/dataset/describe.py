@@ -91,7 +91,7 @@ _MEANINGS = {
     "goodput_bps": "goodput as the receiving end reports it, over all streams",
     "first_byte_us": "start of the receiving time, over which goodput is a mean",
     "last_byte_us": "end of the receiving time: arrival of the last byte, by its acknowledgment less the delay of the "
-    "way back; socket buffers may hold bytes after `end_us`. For transfers it ends with the flow",
+    "reverse path; socket buffers may hold bytes after `end_us`. For transfers it ends with the flow",
     "transfers": "complete transfers; null where the flow is a single one",
     "retrans_segments": "retransmitted segments",
     "min_rtt_us": "smallest round-trip time that the kernel has seen",

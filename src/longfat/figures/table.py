@@ -61,7 +61,7 @@ Headings = Annotated[
 
 
 class Table(Figure):
-    """A table of given, computed or measured cells. Its rows are those of a CSV file, or listed."""
+    """A table of given, computed or measured cells. A CSV file may have the rows."""
 
     is_table = True
     artifact: f.Name = Field(alias="table")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from longfat.metrics.data import Array, Connection, NoValue, Samples, inside
 from longfat.metrics.registry import metric
 
-# Of enum tcp_ca_state (linux/tcp.h): the values of tcp_info's tcpi_ca_state.
+# Values of tcpi_ca_state in tcp_info (enum tcp_ca_state, linux/tcp.h)
 OPEN = 0
 CUT_STATES = (2, 3, 4)  # CWR, Recovery, Loss; a window is cut on entering them
 

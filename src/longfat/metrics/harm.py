@@ -24,7 +24,7 @@ SETTLE_US = 5e6
 def harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SETTLE_US) -> float:
     """Share of the flow's rate that competing flows take: (alone - in company) / alone.
 
-    1 is starvation, 0 is no harm, and a negative value is a gain.
+    1 means starvation, 0 no harm, and a negative value a gain.
     """
     before, after = alone_and_in_company(rows, flow, settle_us)
     alone, company = (float(rates_mbps([flows[flow]], span)[0, 0]) for span in (before, after))

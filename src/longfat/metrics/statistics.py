@@ -285,8 +285,7 @@ def _combined(
 ) -> Estimate:
     """Combine two estimates, to first order.
 
-    The number of runs is that of the random sides: a number has none, and one run suffices for a scenario without
-    randomness.
+    Only sides with randomness determine the number of runs: one run suffices for a scenario without randomness.
     """
     strata = {key: one.weighed(weight_a) for key, one in a.strata.items()}
     for key, one in b.strata.items():

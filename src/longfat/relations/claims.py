@@ -121,7 +121,7 @@ class _Tested(Closed):
     @model_validator(mode="after")
     def _check_test(self) -> Self:
         if bool(getattr(self, "relation", ())) == bool(self.not_testable):
-            raise f.fault("give either relation or not_testable")
+            raise f.fault("give either `relation` or the reason why it is not testable")
         return self
 
 

@@ -65,7 +65,7 @@ def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> Fir
             return first
         first = First(**json.loads(path.read_text(encoding="ascii")))
         if digest(first.claims) != first.sha256:
-            raise ValueError("the digest is not that of the claims")
+            raise ValueError("its claims do not have its digest")
         return first
     except (OSError, ValueError, TypeError) as error:
         raise RigError(f"the first claims cannot be read: {error!r}", where=str(path)) from error

@@ -143,6 +143,127 @@ def compound_tuned_gamma(before: float, queued: float) -> float:
     return 0.2 * before + 0.8 * 0.75 * queued
 
 
+def highspeed_response_increase(
+    window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
+) -> float:
+    """Segments a(w) that HighSpeed TCP adds each RTT with any of its parameters: 1 up to Low_Window (RFC 3649, 5).
+
+    p(w) is Standard TCP's, w = 1.2 / sqrt(p), at Low_Window. Above that, a may be less than 1.
+    """
+    if _is_standard(window, low_window, high_window):
+        return 1.0
+    b = highspeed_response_decrease(window, low_window, high_window, high_decrease)
+    low_p = (1.2 / low_window) ** 2
+    place = _place(window, low_window, high_window)
+    return float(window**2 * low_p * (high_p / low_p) ** place * 2 * b / (2 - b))
+
+
+def highspeed_response_decrease(window: float, low_window: float, high_window: float, high_decrease: float) -> float:
+    """Part b(w) of the window that HighSpeed TCP gives up on a loss, with any of its parameters (RFC 3649, 5)."""
+    if _is_standard(window, low_window, high_window):
+        return 0.5
+    return 0.5 + (high_decrease - 0.5) * _place(window, low_window, high_window)
+
+
+def highspeed_kernel_increase(
+    window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
+) -> float:
+    """The same in the kernel's version: never below 1, so it does not grow more slowly than Standard TCP."""
+    return max(highspeed_response_increase(window, low_window, high_window, high_p, high_decrease), 1.0)
+
+
+def _is_standard(window: float, low_window: float, high_window: float) -> bool:
+    return window <= low_window or high_window <= low_window
+
+
+def _place(window: float, low_window: float, high_window: float) -> float:
+    """How far a window is on the way from Low_Window to High_Window, on a logarithmic scale."""
+    return math.log(window / low_window) / math.log(high_window / low_window)
+
+
+def scalable_kept(window: float, b: float, lwnd: float) -> float:
+    """Part of the window that Scalable TCP keeps on a loss: 1 - b, and a half up to lwnd (Kelly 2003)."""
+    return 0.5 if window <= lwnd else 1 - b
+
+
+def htcp_increase(since: float, rtt: float) -> float:
+    """Segments that H-TCP adds each RTT, for a backoff of 0.5 (Leith and Shorten 2004).
+
+    1 + 10 D + (D/2)^2 with D the seconds beyond the first since the last loss, in proportion to an RTT of 100 ms.
+    """
+    return _htcp_alpha(since) * rtt / _HTCP_RTT_US
+
+
+def htcp_kernel_increase(during: float, rtt: float, window: float) -> float:
+    """The same as net/ipv4/tcp_htcp.c has it, where a receiver acknowledges every second segment.
+
+    alpha is cut to a whole number before it is scaled to the RTT and after that (htcp_alpha_update), and the
+    acknowledgment that adds a segment is not counted towards the next one (htcp_cong_avoid).
+    """
+    scale = min(max(8 * _HTCP_RTT_US // rtt, 4), 80)
+    whole = max(8 * int(_htcp_alpha(during)) // scale, 1)
+    return window / ((math.ceil(window / whole / 2) + 1) * 2)
+
+
+_HTCP_RTT_US = 100_000
+
+
+def _htcp_alpha(since: float) -> float:
+    beyond = max(since / 1e6 - 1, 0)
+    return 1 + 10 * beyond + (beyond / 2) ** 2
+
+
+def htcp_kept(least_rtt: float, largest_rtt: float) -> float:
+    """Part of the window that H-TCP keeps on a loss: RTTmin / RTTmax within 0.5 and 0.8 (Leith and Shorten 2004)."""
+    return min(max(least_rtt / largest_rtt, 0.5), 0.8)
+
+
+def bic_increase(distance: float) -> float:
+    """Segments that BIC adds each RTT so far below its target: to the middle, at most S_max = 32 (Xu et al. 2004)."""
+    return min(distance / 2, BIC_S_MAX)
+
+
+def bic_share(distance: float) -> float:
+    """Part of the distance to its target that BIC covers in an RTT (Xu et al. 2004)."""
+    return bic_increase(distance) / distance
+
+
+def bic_kernel_share(distances: float) -> float:
+    """The same near the target as net/ipv4/tcp_bic.c has it: twice a quarter of the distance cut to whole segments.
+
+    Twice, as it divides by the ratio of acknowledgments (bictcp_update) and counts segments (tcp_cong_avoid_ai).
+    """
+    return 2 * (distances // 4) / distances
+
+
+def cubic_regained(share: float) -> float:
+    """Part of a loss that CUBIC has made up after a share of K: C (t - K)^3 + W_max (RFC 9438, section 4.2)."""
+    return 1 + (share - 1) ** 3
+
+
+def westwood_window(rate: float, least_rtt: float) -> float:
+    """Window in segments after a loss: the measured rate in segments a second times the least RTT (Mascolo 2001)."""
+    return rate * least_rtt / 1e6
+
+
+def compound_increase(window: float, alpha: float, k: float) -> float:
+    """Segments that both parts of Compound TCP add each RTT, alpha w^k, one of them the loss part's (Tan 2006)."""
+    return max(alpha * math.pow(window, k), 1)
+
+
+def compound_given(backlog: float, eta: float) -> float:
+    """Segments that the delay part of Compound TCP gives up for a backlog (Tan 2006)."""
+    return eta * backlog
+
+
+def compound_seen_backlog(path: float, gamma: float, alpha: float, k: float) -> float:
+    """The backlog by which Compound TCP has at the latest seen gamma on a path that holds this many segments.
+
+    It decides once each RTT on RTTs of the one before: by then the window is up to two RTTs' growth above gamma.
+    """
+    return gamma + 2 * compound_increase(path + gamma, alpha, k)
+
+
 FORMULAS: dict[str, Callable[..., float]] = {
     name: found for name, found in vars().copy().items() if inspect.isfunction(found) and not name.startswith("_")
 }

@@ -199,7 +199,7 @@ class _Tree(Transformer[Token, object]):
 
     def count(self, of: Term, sign: Token, level: Number, loop: Loop) -> Count:
         if sign in "=~":
-            raise RelationError(f"{sign} is no bound to count by; write >=, <=, > or <", sign.column or 1)
+            raise RelationError(f"count has {sign}; allowed: >=, <=, > or <", sign.column or 1)
         return Count(of, cast(Comparator, str(sign)), level.number, loop)
 
     def formula(self, name: Token, *arguments: tuple[str, Value | None] | None) -> Formula:
