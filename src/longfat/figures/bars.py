@@ -49,10 +49,10 @@ from longfat.study.schema.names import Finding
 from longfat.study.study import Study, SweptExperiment
 from longfat.study.sweep import base_value
 
-FLOW = "flow"  # instead of a factor: one series for each flow of the runs
-SUM = "sum"  # the row of stacked flows that represents all of them
+FLOW = "flow"  # instead of a factor: a series for each flow
+SUM = "sum"  # the row with the sum of stacked flows
 FEW = 5  # up to this number each run is a dot instead of a deviation
-CROWD = 20  # more values of x leave no room for a label each
+CROWD = 20  # up to this number each x has a label
 _NONE = math.nan  # no whisker
 HATCHES = ("", "///", "\\\\\\", "xxx", "---")  # distinguish series in grey prints
 _ERROR: Any = {"capsize": 2, "error_kw": {"lw": 0.8}}
@@ -291,7 +291,7 @@ def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
 
 
 def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
-    """Draw a point with its whisker for each row, joined along x; series of the same colour differ in their dashes."""
+    """Draw a point with its whisker for each row, joined along x; series with the same colour have different dashes."""
     for place, (name, colour) in enumerate(looks.items()):
         own = [bar for bar in bars if bar.series == name]
         marker = style.look(str(name), place)[1]

@@ -52,9 +52,9 @@ _SECOND_US = 1e6
 class TimeSeries(Figure):
     """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
-    Outstanding data and throughput come from captures, RTTs from pings, all other quantities from the samples of the
-    sending sockets. For a flow with several connections, the window belongs to the first connection, and
-    the acknowledged rate is the sum of all. For UDP traffic, the rate is the rate of whole packets at the receiver.
+    Outstanding data and throughput come from captures, RTTs from pings, all other quantities from samples of the
+    sending sockets. For a flow with several connections, the window belongs to the first, and the acknowledged rate the
+    sum of all. For UDP traffic, the rate is the rate of received packets.
     """
 
     artifact: f.Name = Field(alias="timeseries")
@@ -190,7 +190,7 @@ class TimeSeries(Figure):
 
 
 def _ambiguous(spec: TimeSeries, selection: Selection, study: Study) -> Iterator[Finding]:
-    """Yield a finding for a curve that would mix several points of the sweep."""
+    """Yield a finding if a curve would mix several points of the sweep."""
     held = [name for name in (spec.panels, spec.series) if name]
     experiment = experiment_named(selection.experiment, study)
     points = [experiment.points[place] for place in points_of(selection, study)]
