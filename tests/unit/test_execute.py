@@ -75,7 +75,7 @@ def test_a_crashed_run_is_tried_once_more(tmp_path: Path) -> None:
     [
         ("crash", "the fake laboratory crashed, as it was told to"),
         ("die", "the guest was killed, as it was told to"),
-        ("report_failure", "the laboratory reports: iperf2 found no server"),
+        ("report_failure", "the guest reports: iperf2 found no server"),
     ],
 )
 def test_a_run_that_fails_twice_is_recorded_as_failed_and_tried_at_the_next_start(

@@ -27,14 +27,14 @@ def test_an_algorithm_that_the_kernel_lacks_is_named_together_with_those_it_has(
     there = json.loads((tmp_path / "run" / "environment.json").read_text())["ccas"]
     assert {"reno", "scalable", "highspeed"} <= set(there)
     assert (found["status"], found["end_us"]) == ("failed", 0)
-    assert found["reason"] == f"LaboratoryError: no congestion control 'nosuch', there are {', '.join(there)}"
+    assert found["reason"] == f"GuestError: no congestion control 'nosuch', there are {', '.join(there)}"
 
 
 def test_a_value_that_the_kernel_refuses_is_named_with_host_and_sysctl(tmp_path: Path) -> None:
     found = outcome(tmp_path / "run", one_flow(sender={"net.ipv4.tcp_small_queues": "2"}))
     assert found["status"] == "failed"
     assert found["reason"] == (
-        "LaboratoryError: client1: the kernel refuses sysctl net.ipv4.tcp_small_queues = '2': Invalid argument"
+        "GuestError: client1: the kernel refuses sysctl net.ipv4.tcp_small_queues = '2': Invalid argument"
     )
 
 
@@ -42,5 +42,5 @@ def test_a_sysctl_that_the_kernel_lacks_is_named_with_its_host(tmp_path: Path) -
     found = outcome(tmp_path / "run", one_flow(receiver={"net.ipv4.tcp_nosuch.a_ppm": "1"}))
     assert found["status"] == "failed"
     assert found["reason"] == (
-        "LaboratoryError: server: the kernel has no sysctl net.ipv4.tcp_nosuch.a_ppm, which should be '1'"
+        "GuestError: server: the kernel has no sysctl net.ipv4.tcp_nosuch.a_ppm, which should be '1'"
     )

@@ -106,7 +106,7 @@ def _crash_of(backend: Backend, attempt: Attempt, folder: Path) -> tuple[str | N
         backend.run(attempt.spec, folder)
         outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
         if outcome["status"] != "ok":
-            return f"the laboratory reports: {outcome['reason']}", attempt.repeats
+            return f"the guest reports: {outcome['reason']}", attempt.repeats
     except RigError as error:
         return str(error), isinstance(error, SettledError)
     except Exception as error:  # a defect of a backend costs one run, not the study

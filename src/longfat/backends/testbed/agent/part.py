@@ -16,7 +16,7 @@ from longfat.guest.container_init import LATE_US
 from longfat.guest.echo import Echo
 from longfat.guest.network import Cable, Namespaces, Network, Part
 from longfat.guest.run import run
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import GuestError
 from longfat.spec.runspec import RunSpec
 
 ECHOES = 10
@@ -54,14 +54,14 @@ class Lines:
         self._spec = spec
 
     def start(self, network: Network) -> int:
-        """Report settings and paths, and sleep until the start. Raises LaboratoryError if it has passed.
+        """Report settings and paths, and sleep until the start. Raises GuestError if it has passed.
 
         When the paths are asked for, the hosts at their other ends are ready too.
         """
         _asked("ready", network.achieved({}))
         wait_ns = int(_asked("paths", dict(_round_trips(self._spec, network)))) - time.time_ns()
         if wait_ns < 0:
-            raise LaboratoryError(f"this host heard of the start {-wait_ns / 1e9:.3f} s too late")
+            raise GuestError(f"this host heard of the start {-wait_ns / 1e9:.3f} s too late")
         time.sleep(wait_ns / 1e9)
         return time.monotonic_ns()
 
@@ -90,11 +90,11 @@ def round_trip_us(address: str) -> int | None:
 
 
 def _asked(verb: str, what: object) -> str:
-    """Send a message, and return the line that answers it. Raises LaboratoryError without an agent."""
+    """Send a message, and return the line that answers it. Raises GuestError without an agent."""
     _say(verb, what)
     answer = sys.stdin.readline()
     if not answer:
-        raise LaboratoryError("the agent has ended")
+        raise GuestError("the agent has ended")
     return answer
 
 

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.backends.testbed.agent import facts, restore
-from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError
+from longfat.guest.sysctls import GLOBAL_SYSCTLS, GuestError
 from longfat.system.locks import held
 from longfat.system.parent import end_with_parent
 
@@ -119,7 +119,7 @@ class Agent:
             OSError,
             ValueError,
             KeyError,
-            LaboratoryError,
+            GuestError,
             restore.NotRestored,
             subprocess.SubprocessError,
         ) as error:
@@ -131,7 +131,7 @@ class Agent:
         try:
             self._claim.enter_context(held(STATE / "lock", wait=False))
         except BlockingIOError as error:
-            raise LaboratoryError("another run uses this host") from error
+            raise GuestError("another run uses this host") from error
         for left in self.folder.parent.glob("*/order.json"):  # left by a killed agent
             shutil.rmtree(left.parent, ignore_errors=True)
         restore.restore(self._state)
@@ -154,7 +154,7 @@ class Agent:
 
     def _pass_on(self, text: str) -> None:
         if self._child is None or self._child.stdin is None:
-            raise LaboratoryError("no run has been prepared")
+            raise GuestError("no run has been prepared")
         self._child.stdin.write(text.encode())
         self._child.stdin.flush()
 
