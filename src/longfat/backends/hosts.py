@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longfat.backends.collect import collect
+from longfat.backends.collect import unpack
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.testbed.connect.code import agent_code, code_digest
@@ -270,18 +269,10 @@ def _require_steady(before: Mapping[str, Clock], after: Mapping[str, Clock]) -> 
 
 def _collected(connections: Connections, name: str, target: Path) -> Path:
     """Unpack a host's raw files into ``target``, and return it."""
-    target.mkdir()
-    unpacked = target.with_name(f"{name}.unpacked")
-    unpacked.mkdir()
     with tempfile.TemporaryFile(dir=target.parent) as archive:
         connections.collect(name, archive)
         archive.seek(0)
-        # tar refuses names that lead out of the folder; tarfile does only since Python 3.11.4.
-        command = ["tar", "--extract", "--gzip", "--no-same-owner", f"--directory={unpacked}"]
-        done = subprocess.run(command, stdin=archive, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RigError(f"its files cannot be unpacked: {done.stderr.strip()}", where=name)
-    collect(unpacked, target)
+        unpack(archive, target)
     return target
 
 
