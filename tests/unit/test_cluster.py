@@ -18,11 +18,12 @@ from distributed.security import Security
 from fake_backend import FakeBackend
 
 from longfat.backends import collect
+from longfat.execute.attempt import Attempt, Outcome
 from longfat.execute.cluster import kubernetes
 from longfat.execute.cluster.places import CHECKOUT, Host, Kubernetes, Place, Scheduler, Slurm, Ssh, read_place
 from longfat.execute.cluster.remote import Remote
 from longfat.execute.cluster.session import Need, open_session, pem_of, worker_words
-from longfat.execute.cluster.worker import Order, execute_order
+from longfat.execute.cluster.worker import execute_attempt
 from longfat.execute.record.archive import pack, receive
 from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
@@ -114,19 +115,18 @@ def test_a_scheduler_is_closed_to_whoever_lacks_the_key(scheduler: str) -> None:
             Client(address, security=Security.temporary(), timeout=2)
 
 
-def order(backend: str = "fake", **settings: object) -> Order:
-    run = plan_of(1)[0]
-    return Order("one-flow.r01.x", run.spec.to_json(), 1, False, False, backend, settings)
+def execute_first(**settings: object) -> tuple[Outcome, bytes | None]:
+    return execute_attempt(Attempt("one-flow.r01.x", plan_of(1)[0].spec, 1, last=False), "fake", settings)
 
 
 def test_a_worker_of_another_version_refuses_the_run_and_names_itself() -> None:
     with pytest.raises(RigError, match="digests that differ") as caught:
-        execute_order(order(achieved_rate_factor=0.9))
+        execute_first(achieved_rate_factor=0.9)
     assert caught.value.where
 
 
 def test_a_record_arrives_as_it_was_sealed(tmp_path: Path) -> None:
-    _, archive = execute_order(order())
+    _, archive = execute_first()
     assert archive is not None
     record = receive(archive, tmp_path, "a", plan_of(1)[0].run_id)
     assert pack(record.folder) == archive and record.status == "ok"

@@ -11,7 +11,7 @@ import hashlib
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -158,20 +158,18 @@ class VirtualBackend:
         ``kernel`` is by default the kernel of runs that name none. Raises RigError if the guest crashes or hangs.
         """
         console = task / "console.log"
-        with (
-            console.open("wb") as output,
-            self.start(task, memory_bytes, seed, program, writable=writable, kernel=kernel, output=output) as process,
-        ):
-            try:
-                watch(process, task / "raw", console)
-            except RigError as error:
-                raise explain_memory(error, memory_bytes, console_text(console)) from error
-        if process.returncode:
-            text = console_text(console)
-            ending = RigError(f"the guest ended with status {process.returncode}\n{tail(text)}")
-            raise explain_memory(ending, memory_bytes, text)
+        how = {"writable": writable, "kernel": kernel}
+        try:
+            with (
+                console.open("wb") as output,
+                self.start(task, memory_bytes, seed, program, output=output, **how) as guest,
+            ):
+                watch(guest, task / "raw", console)
+            if guest.returncode:
+                raise RigError(f"the guest ended with status {guest.returncode}\n{tail(console_text(console))}")
+        except RigError as error:
+            raise explain_memory(error, memory_bytes, console_text(console)) from error
 
-    @contextmanager
     def start(
         self,
         task: Path,
@@ -183,13 +181,11 @@ class VirtualBackend:
         writable: bool = False,
         kernel: GuestKernel | None = None,
         keys: bool = False,
-    ) -> Iterator[subprocess.Popen[bytes]]:
+    ) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """Start a guest as ``boot`` does; it ends with the block. See ``guest_process.start_guest``."""
-        kernel = kernel or self.kernel
-        argv = guest_command(kernel, memory_bytes, seed, program, writable=writable, keys=keys)
         how = {"writable": writable, "keys": keys}
-        with start_guest(argv, self.root, task, scratch_folder(self.jail), output=output, **how) as process:
-            yield process
+        argv = guest_command(kernel or self.kernel, memory_bytes, seed, program, **how)
+        return start_guest(argv, self.root, task, scratch_folder(self.jail), output=output, **how)
 
 
 def open_virtual(

@@ -16,12 +16,11 @@ from pathlib import Path
 
 from longfat.backends.protocol import Backend
 from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus
-from longfat.execute.record.verify import read_record
 from longfat.execute.results import no_room
 from longfat.spec.gates import Evidence
 from longfat.spec.gates.behaviour import cpu_sufficed
 from longfat.spec.runspec import RunSpec
-from longfat.system.errors import RecordError, RigError, SettledError
+from longfat.system.errors import RigError, SettledError
 
 STARVED_REPEATS = 3  # repetitions of a run in real time for which the machine had no CPU
 STOPPED = "the study was stopped"
@@ -57,10 +56,10 @@ class Outcome:
 
 
 def attempt_run(backend: Backend, attempt: Attempt, raw: Path, stop: threading.Event | None = None) -> Outcome:
-    """Execute a run; record it under ``raw`` if it went well or this is the last attempt.
+    """Execute a run; record it under ``raw`` if it succeeded or this is the last attempt.
 
-    Records nothing after ``stop`` was set. Raises OSError if the file system is full, RecordError if the folder holds
-    another run.
+    Records nothing after ``stop`` was set. Raises OSError if the file system is full, RecordError if a record has that
+    name.
     """
     started_utc = datetime.now(UTC).isoformat(timespec="seconds")
     start = time.monotonic()
@@ -76,28 +75,13 @@ def attempt_run(backend: Backend, attempt: Attempt, raw: Path, stop: threading.E
             status: RunStatus = "ok" if reason is None else "failed"
             run_id = attempt.spec.run_id
             facts = RunFacts(run_id, status, reason, attempt.number, backend.name, seconds, started_utc, node_name())
-            reason = _commit(bundle, facts)
+            bundle.commit(facts)
     return Outcome(reason, seconds, settled)
 
 
 def node_name() -> str:
     """Return this machine's name in its cluster, else its host name."""
     return os.environ.get("SLURMD_NODENAME") or os.environ.get("NODE_NAME") or os.uname().nodename
-
-
-def _commit(bundle: Bundle, facts: RunFacts) -> str | None:
-    """Commit the run; return the reason why it is recorded as failed, or None.
-
-    If the same run is recorded already, that record is kept.
-    """
-    try:
-        bundle.commit(facts)
-        return facts.reason
-    except RecordError:
-        record = read_record(bundle.final)
-        if record.run_id != facts.run_id:
-            raise
-        return record.reason
 
 
 def _crash_of(backend: Backend, attempt: Attempt, folder: Path) -> tuple[str | None, bool]:

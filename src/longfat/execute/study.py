@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
@@ -88,7 +88,8 @@ def _guarded(dispatch: _Dispatch, opened: AbstractContextManager[Pool]) -> None:
         with opened as pool:
             dispatch.all(pool)
     except BaseException as error:
-        _report_stop(dispatch.events, error)
+        with suppress(OSError):  # the event log may be on a full disk, which the raised error reports
+            dispatch.events(Event(Kind.RUNS_STOPPED, f"stopped: {str(error) or 'interrupted'}", Level.ERROR))
         if isinstance(error, OSError) and no_room(error):
             raise full_disk(dispatch.results.path, error) from error
         raise
@@ -206,11 +207,3 @@ def _check_space(results: Results, needed_bytes: int) -> None:
             where=str(results.path),
             hint="free some space, or give a folder on another disk with --results",
         )
-
-
-def _report_stop(events: EventSink, error: BaseException) -> None:
-    try:
-        events(Event(Kind.RUNS_STOPPED, f"stopped: {str(error) or 'interrupted'}", Level.ERROR))
-    except OSError:
-        # The event log is on the disk that is full: the error that is being raised says so.
-        return

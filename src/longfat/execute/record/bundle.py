@@ -67,11 +67,7 @@ class Bundle:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.discard()
-
-    def discard(self) -> None:
-        """Remove the partial folder; does nothing after a commit."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)  # missing after a commit
 
     def commit(self, facts: RunFacts) -> Path:
         """Write ``run.json`` and ``SHA256SUMS``, flush all to disk and give the folder its final name.

@@ -93,13 +93,16 @@ class Agent:
 
     def end(self) -> None:
         """End the run's programs, and restore the host."""
+        with self._claim, suppress(restore.NotRestored):  # the next run's agent tries again and reports it
+            self._end_part()
+
+    def _end_part(self) -> None:
+        """End the part of a run, if one was started, and restore the host. Raises NotRestored."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
-        with self._claim:
-            if self._child is not None:
-                with suppress(restore.NotRestored):  # the next run's agent tries again and reports it
-                    restore.restore(self._state)
+            restore.restore(self._state)
+            self._child = None
 
     def _obey(self, line: str) -> None:
         self._heard = time.monotonic()
@@ -182,11 +185,7 @@ class Agent:
 
     def _finish(self) -> None:
         """Restore the host, then answer. The agent stays until the connection ends."""
-        if self._child is not None:
-            self._child.kill()
-            self._child.wait()
-            restore.restore(self._state)
-            self._child = None
+        self._end_part()
         tell({"end": None})
 
 
