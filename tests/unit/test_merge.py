@@ -52,7 +52,7 @@ def test_two_records_of_a_run_that_measured_different_things_are_both_named(tmp_
     one, two = commit(tmp_path / "one", 1), commit(tmp_path / "two", 1, flows="[1]")
     commit(tmp_path / "two", 2)
     (tmp_path / "all").mkdir()
-    with pytest.raises(RecordError, match=f"measured different things:\n  {one} and {two}\n  hint: find out which"):
+    with pytest.raises(RecordError, match=f"have different measurements:\n  {one} and {two}\n  hint: find out which"):
         merge_records(tmp_path / "all", [tmp_path / "one", tmp_path / "two"])
     assert list((tmp_path / "all").iterdir()) == []
 

@@ -124,7 +124,7 @@ def test_only_the_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> Non
     events: list[Event] = []
     remove_leftovers(tmp_path, events.append)
     assert list(tmp_path.iterdir()) == [mine]
-    assert events[0].message == f"removed what an interrupted run left: {dead.name}"
+    assert events[0].message == f"removed the partial folder of an interrupted run: {dead.name}"
 
 
 def test_a_partial_folder_is_not_a_record(tmp_path: Path) -> None:

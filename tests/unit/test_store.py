@@ -15,7 +15,7 @@ import pytest
 from longfat.system import store
 from longfat.system.errors import RigError
 from longfat.system.files import write_whole
-from longfat.system.locks import held
+from longfat.system.locks import hold
 from longfat.system.store import draft, keep
 
 
@@ -36,9 +36,9 @@ def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
 
 
 def test_who_does_not_wait_is_told_that_somebody_holds_the_lock(tmp_path: Path) -> None:
-    with held(tmp_path / "folder/lock"), pytest.raises(BlockingIOError), held(tmp_path / "folder/lock", wait=False):
+    with hold(tmp_path / "folder/lock"), pytest.raises(BlockingIOError), hold(tmp_path / "folder/lock", wait=False):
         pass
-    with held(tmp_path / "folder/lock", wait=False), held(tmp_path / "folder", folder=True, wait=False):
+    with hold(tmp_path / "folder/lock", wait=False), hold(tmp_path / "folder", folder=True, wait=False):
         assert list(tmp_path.rglob("lock")) == [tmp_path / "folder/lock"]
 
 

@@ -362,7 +362,7 @@ def test_a_run_boots_the_kernel_that_it_pins(tmp_path: Path) -> None:
 def test_a_kernel_that_was_not_opened_is_refused(tmp_path: Path, pinned: str) -> None:
     backend = stub_backend(tmp_path, "exit 1")
     (reason,) = backend.refuses(dataclasses.replace(delay_spec(), pins={"kernel": pinned}))
-    assert reason == f"the kernel {pinned} is none of linux-6.12 as they are here"
+    assert reason == f"the kernel {pinned} is none of the kernels here: linux-6.12"
 
 
 def test_an_algorithm_that_the_kernel_lacks_is_refused_with_the_nearest_name(tmp_path: Path) -> None:

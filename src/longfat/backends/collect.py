@@ -27,7 +27,7 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe wou
 
 @dataclass
 class _Left:
-    """Number and bytes of the files that may still come."""
+    """Number and bytes of the files that are still allowed."""
 
     files: int
     size: int
@@ -54,8 +54,7 @@ def collect(source: Path, target: Path) -> None:
 def unpack(archive: IO[bytes], folder: Path) -> None:
     """Unpack a tar archive into ``folder``, which is created.
 
-    Raises RigError on anything except files and folders inside ``folder``, or above the limits; what was unpacked until
-    then stays.
+    Raises RigError on anything except files and folders inside ``folder``, or above the limits; earlier files stay.
     """
     folder.mkdir()
     left = _Left(MAX_FILES, MAX_BYTES)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One attempt at one run, from the empty partial folder to the commit.
 
-Must not retry and must not know of other runs; ``study`` decides the consequence of a crash.
+Must not retry, and is independent of other runs; ``study`` decides the consequence of a crash.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Attempt:
 class Outcome:
     """The end of an attempt; ``reason`` is None if the run is recorded as ok.
 
-    ``settled`` means that it is recorded, ``starved`` that the machine was too busy for it to count.
+    ``settled`` means that it is recorded; ``starved`` means that the machine was too busy, so it does not count.
     """
 
     reason: str | None

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.system.errors import RigError
-from longfat.system.locks import held
+from longfat.system.locks import hold
 
-# With fewer free bytes, a crash is attributed to the full disk, not to the run.
+# With fewer free bytes, the full disk counts as the cause of a crash, not the run.
 FULL_DISK_BYTES = 16 << 20
 HOLDER = ".in-use"  # names the process that holds the folder
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -55,7 +55,7 @@ def open_results(path: Path) -> Iterator[Results]:
     with ExitStack() as own:
         try:
             (path / "raw").mkdir(parents=True, exist_ok=True)
-            descriptor = own.enter_context(held(path / HOLDER, wait=False))
+            descriptor = own.enter_context(hold(path / HOLDER, wait=False))
             os.truncate(descriptor, 0)
             os.write(descriptor, f"process {os.getpid()}".encode())
         except BlockingIOError as error:
@@ -86,5 +86,5 @@ def full_disk(path: Path, error: OSError) -> RigError:
     return RigError(
         f"{what} can no longer be written: {error.strerror}",
         where=str(path if what == "the results" else file),
-        hint="free some space and start again; finished runs are kept and not repeated",
+        hint="free some space and start again; finished runs are not repeated",
     )

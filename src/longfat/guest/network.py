@@ -85,11 +85,6 @@ class Part:
     cables: Mapping[int, Cable] = field(default_factory=dict)
 
 
-def whole(spec: RunSpec) -> Part:
-    """Return the part of a machine that executes the whole run."""
-    return Part(frozenset(node.name for node in spec.nodes))
-
-
 class Network:
     """A Mininet network as a context, at the end of which it is removed.
 
@@ -99,7 +94,7 @@ class Network:
     def __init__(self, spec: RunSpec, scratch: Path, maker: Maker | None = None, part: Part | None = None) -> None:
         self._spec = spec
         self._server_ccas = {web.sender: web.cca for web in spec.web}
-        self._part = part or whole(spec)
+        self._part = part or Part(frozenset(node.name for node in spec.nodes))
         self._maker = maker or Namespaces()
         self.topology: Topology = lay_out(spec)
         self.nodes = tuple(node for node in spec.nodes if node.name in self._part.nodes)
@@ -300,7 +295,7 @@ class Network:
     def _take_card(self, card: str, node: str, name: str) -> None:
         """Move a card of this machine into a node; the kernel returns it at the end of the node."""
         try:
-            request = rtnetlink.moved(socket.if_nametoindex(card), name, self._hosts[node].namespace.descriptor)
+            request = rtnetlink.move(socket.if_nametoindex(card), name, self._hosts[node].namespace.descriptor)
             with netlink.open_socket(socket.NETLINK_ROUTE) as channel:
                 netlink.change(channel, [request])
         except OSError as error:

@@ -51,7 +51,7 @@ def _end(name: str, hardware: str, namespace: int) -> bytes:
     return attribute(IFLA_ADDRESS, _hardware(hardware)) + _text(IFLA_IFNAME, name) + _u32(IFLA_NET_NS_FD, namespace)
 
 
-def moved(index: int, name: str, namespace: int) -> Request:
+def move(index: int, name: str, namespace: int) -> Request:
     """Move an interface of this namespace to another (a file descriptor) under the name ``name``."""
     body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, 0, 0) + _u32(IFLA_NET_NS_FD, namespace) + _text(IFLA_IFNAME, name)
     return Request(f"move an interface, to be {name}", RTM_NEWLINK, 0, body)

@@ -31,6 +31,6 @@ def cache_folder() -> Path:
         return Path.home() / ".cache" / "longfat"
     except RuntimeError:
         raise RigError(
-            "there is no home folder for built kernels and images",
+            "no home folder for built kernels and images",
             hint="set LONGFAT_CACHE to an absolute path",
         ) from None

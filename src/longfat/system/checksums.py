@@ -2,7 +2,7 @@
 """Checksums of the files that each step made and used, so that a later change is refused with the file's name.
 
 Owns ``checksums/STEP.json`` in a results folder (docs/data.md). A step's checksums include the checksums of the steps
-before it, and every reader of a step's files checks them. Must not know what the files mean. They are not a
+before it, and every reader of a step's files checks them. Independent of their content. They are not a
 signature: whoever may write to the folder can make them again.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Location of labs, and the names of the files in a lab's folder. Makes nothing."""
+"""Location of labs, and the names of the files in a lab's folder. Creates nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def labs_folder() -> Path:
     try:
         return Path.home() / ".local/state/longfat/labs"
     except RuntimeError:
-        raise StudyError("there is no home folder for labs", hint="set LONGFAT_LABS to a folder") from None
+        raise StudyError("no home folder for labs", hint="set LONGFAT_LABS to a folder") from None
 
 
 def lab_folder(name: str) -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers as pods of a Job of Kubernetes (batch/v1), with the session's key in a Secret.
+"""Workers as pods of a Kubernetes Job (batch/v1), with the session's key in a Secret.
 
 Owns the text of both, and their creation and deletion by kubectl(1).
 """
@@ -37,13 +37,13 @@ class Pods:
 
 
 @contextmanager
-def started(pods: Pods, words: Sequence[str], pem: str) -> Iterator[None]:
+def start_pods(pods: Pods, words: Sequence[str], pem: str) -> Iterator[None]:
     """Create Secret and Job, and delete both with the block. Raises RigError with the message of kubectl."""
     listed = objects(pods, words, pem)
     names = [f"{one['kind'].lower()}/{one['metadata']['name']}" for one in listed["items"]]
     delete = ("delete", *names, "--ignore-not-found", "--wait=false")
     try:
-        _kubectl(pods.place, "create", "--filename=-", told=json.dumps(listed))
+        _kubectl(pods.place, "create", "--filename=-", content=json.dumps(listed))
         yield
     finally:
         _kubectl(pods.place, *delete)
@@ -87,10 +87,10 @@ def objects(pods: Pods, words: Sequence[str], pem: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "List", "items": [secret, job_object]}
 
 
-def _kubectl(place: Kubernetes, *words: str, told: str = "") -> None:
+def _kubectl(place: Kubernetes, *words: str, content: str = "") -> None:
     if shutil.which("kubectl") is None:
         raise RigError("kubectl is missing", where="--on", hint="install it, and choose a context")
     namespace = ["--namespace", place.namespace] if place.namespace else []
-    done = subprocess.run(["kubectl", *namespace, *words], input=told, capture_output=True, text=True)
+    done = subprocess.run(["kubectl", *namespace, *words], input=content, capture_output=True, text=True)
     if done.returncode:
         raise RigError(f"kubectl failed: {(done.stderr or done.stdout).strip()}", where="--on")

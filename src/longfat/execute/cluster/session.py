@@ -29,9 +29,9 @@ from longfat.system.errors import RigError
 from longfat.system.events import EventSink
 
 CONNECT_S = 20
-DEATH_S = 60  # time that a worker without a scheduler waits for one
+DEATH_S = 60  # time until a worker without a scheduler ends
 WORKER_CLASS = "longfat.execute.cluster.quiet.QuietWorker"
-WORKERS = 16  # of Slurm and Kubernetes, unless --jobs says otherwise
+WORKERS = 16  # of Slurm and Kubernetes, unless --jobs gives a number
 BASE_BYTES = 512 << 20  # memory of a worker itself
 SLOWER = 1.5  # allowed ratio of the time on a node to the estimate
 START_S = 600.0  # allowed for the start of a worker, and for its last run
@@ -73,7 +73,7 @@ class Session:
 @contextmanager
 def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Session]:
     """Start workers at a place, and end them with the block. Raises RigError if that is impossible."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a lost worker is no error of ours
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a lost worker is not an error here
     # A worker gets its next run only when it has ended the last one.
     with dask.config.set({"distributed.scheduler.worker-saturation": 1.0}), ExitStack() as own:
         if isinstance(place, Scheduler):
@@ -96,7 +96,7 @@ def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Sessio
         else:
             pods = kubernetes.Pods(place, need.folder.parent.name, need.workers, need.memory_bytes + BASE_BYTES)
             program = worker_words(cluster.scheduler_address, 1, kubernetes.PEM)
-            own.enter_context(kubernetes.started(pods, program, pem_of(security)))
+            own.enter_context(kubernetes.start_pods(pods, program, pem_of(security)))
             yield Session(client)
 
 

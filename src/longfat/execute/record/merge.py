@@ -53,7 +53,7 @@ def merge_records(target: Path, sources: Sequence[Path]) -> Joined:
     if conflicts:
         more = f"\n  and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
         raise RecordError(
-            "records of the same run measured different things:"
+            "records of the same run have different measurements:"
             + "".join(f"\n  {two}" for two in conflicts[:SHOWN])
             + more,
             hint="find out which machine is at fault, move its records away, and merge again; nothing was copied",

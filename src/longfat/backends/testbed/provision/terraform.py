@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terraform or OpenTofu on one lab, with its state and data in the lab's folder. Decides and asks nothing."""
+"""Terraform or OpenTofu on one lab, with its state and data in the lab's folder. Takes no decisions."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Terraform:
             status = subprocess.run(argv, env=self._environment(), stdin=subprocess.DEVNULL, check=False).returncode
         if status:
             raise RigError(
-                f"terraform apply ended with exit status {status}; see its message above. The state lists what it made",
+                f"terraform apply ended with exit status {status}; see its message above. The state lists what exists",
                 where=str(self.folder / STATE),
                 hint=self.again,
             )
