@@ -61,8 +61,8 @@ def test_any_other_place_is_refused(text: str) -> None:
 def test_kubernetes_gets_a_secret_with_the_key_and_a_job_of_workers() -> None:
     security = Security.temporary()
     words = worker_words("tls://10.0.0.1:4000", 1, kubernetes.PEM)
-    pods = kubernetes.Pods(Kubernetes("registry/longfat:1"), "Trinh_2004", 5, 700 << 20)
-    secret, job = kubernetes.objects(pods, words, pem_of(security))["items"]
+    pods = Kubernetes("registry/longfat:1"), "Trinh_2004", 5, 700 << 20
+    secret, job = kubernetes.objects(*pods, words, pem_of(security))["items"]
     assert secret["metadata"]["name"] == job["metadata"]["name"] and secret["kind"] == "Secret"
     assert secret["stringData"]["session.pem"].count("PRIVATE KEY") == 2
     assert job["spec"]["parallelism"] == 5 and "PRIVATE KEY" not in json.dumps(job)

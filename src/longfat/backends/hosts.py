@@ -115,7 +115,7 @@ class HostsBackend:
         )
 
     def _place(self, spec: RunSpec) -> tuple[Placement, BuiltRun]:
-        """Return the placement of the run's nodes, and the run as it is built there. Raises RigError if it has none."""
+        """Return the placement of the run's nodes, and the run as it is built there. Raises RigError without one."""
         placement = place(spec, self.inventory)
         return placement, subtract_cables(spec, placement, self.inventory.own_us)
 

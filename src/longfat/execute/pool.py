@@ -18,7 +18,7 @@ from longfat.backends.protocol import Backend
 from longfat.execute.attempt import Attempt, Outcome, attempt_run
 from longfat.system.processes import children, end_children
 
-LOOK_S = 0.1  # interval at which a stop looks for children that a thread has started meanwhile
+LOOK_S = 0.1  # interval at which a stop checks for children that a thread has just started
 
 
 class Pool(Protocol):
@@ -77,6 +77,6 @@ class Threads:
         self._stop.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
         while self._running:
-            with suppress(KeyboardInterrupt):  # a second one cannot hurry the kernel
+            with suppress(KeyboardInterrupt):  # a second interrupt cannot hurry the kernel
                 end_children(self._others)
                 wait(tuple(self._running), LOOK_S)

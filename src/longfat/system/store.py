@@ -66,7 +66,7 @@ def keep(
 
 
 def _remove_but(new: Path) -> None:
-    """Remove everything else in the folder of the draft, before it would reach the disk."""
+    """Remove everything else in the folder of the draft, before it is flushed to the disk."""
     for path in new.parent.iterdir():
         if path == new:
             continue

@@ -38,7 +38,7 @@ class Ssh:
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """The cluster of kubectl's present context; pods run the container ``image``."""
+    """The cluster of kubectl's current context; pods run the container ``image``."""
 
     image: str
     namespace: str = ""

@@ -64,8 +64,7 @@ class Remote:
 
     def check(self) -> None:
         """Raise RigError if no worker is left."""
-        for check in self._session.checks:
-            check()
+        self._session.check()
 
     def close(self) -> None:
         """Stop receiving records; a record that is being written is completed."""

@@ -36,8 +36,8 @@ class Joined:
 def merge_records(target: Path, sources: Sequence[Path]) -> Joined:
     """Copy to ``target`` the records of runs that it lacks, and ok records of runs that failed there.
 
-    Two ok records of one run must be the same observation; the first is kept. Raises RecordError before anything is
-    copied, with both places of each such pair that differs, and OSError. Copied records stay after an interrupt.
+    Two ok records of one run must be the same observation; the first is kept. Raises RecordError, with both places of
+    each pair that differs, before anything is copied, and OSError. Copied records stay after an interrupt.
     """
     remove_leftovers(target)
     damaged: list[str] = []

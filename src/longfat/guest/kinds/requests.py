@@ -297,7 +297,7 @@ class Crowd:
         self._errors: Counter[str] = Counter()
 
     def run(self) -> dict[str, Any]:
-        """Send requests until the end; cut off those under way."""
+        """Send requests until the end, which cuts off unfinished requests."""
         self.begin()
         while (now_ns := time.monotonic_ns()) < self._end_ns:
             while self._due and self._due[0][0] <= now_ns:

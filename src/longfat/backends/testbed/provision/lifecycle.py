@@ -69,7 +69,7 @@ def lock_lab(lab: Lab) -> Iterator[None]:
 
 
 def prepare(lab: Lab, say: Say) -> None:
-    """Write the variables that the user need not state, and check the lab's variables. Raises StudyError, RigError."""
+    """Write the variables that have defaults, and check the lab's variables. Raises StudyError, RigError."""
     assert lab.environment is not None
     find_program()
     if re.search(r"\s", str(lab.folder)):
