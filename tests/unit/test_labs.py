@@ -108,7 +108,7 @@ def test_labs_are_where_the_environment_variables_place_them(monkeypatch: pytest
         (
             "existing",
             '{"tags": {}, "hosts": {}, "link": {}}',
-            ["links: missing", "link: unknown", "did you mean links"],
+            ["links: missing", "link: unknown", "did you mean 'links'"],
         ),
         ("latitude", None, [f"{name}: missing" for name in ("tags", "project", "site", "plan", "ssh_prefixes")]),
     ],
@@ -325,7 +325,7 @@ def test_two_commands_do_not_work_on_one_lab(labs: Labs) -> None:
 
 
 def test_an_unknown_environment_is_answered_with_the_nearest(labs: Labs) -> None:
-    assert "did you mean openstack?" in call("up", "opnstack", status=2)
+    assert "did you mean 'openstack'?" in call("up", "opnstack", status=2)
     assert "no lab given" in call("down", status=2)
 
 

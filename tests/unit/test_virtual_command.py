@@ -298,7 +298,7 @@ def test_guests_at_a_time_get_cpus_of_their_own_while_there_are_some_and_then_sh
 
 def test_the_code_of_the_guest_is_the_laboratory_with_what_it_imports() -> None:
     names = {str(path.relative_to(virtual.PACKAGE)) for path in guest_sources()}
-    assert {"__init__.py", "runspec.py", "guest/__init__.py", "guest/init.py", "guest/run.py"} <= names
+    assert {"__init__.py", "spec/runspec.py", "guest/__init__.py", "guest/init.py", "guest/run.py"} <= names
     assert not any(name.startswith(("manifest", "plan", "analysis")) for name in names)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 READ_BYTES = 1 << 14
 COPY_BYTES = 1 << 16
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for its writer
-_REASONS = {errno.ENOENT: "it does not exist", errno.ELOOP: "it is a link"}
+_REASONS = {errno.ENOENT: "it is not there", errno.ELOOP: "it is a link"}
 
 
 def read_file(path: str | Path) -> str:
@@ -60,7 +60,7 @@ def copy_file(source: Path, target: Path, most_bytes: int) -> str | None:
     try:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
-            return "it is not a plain file"
+            return "it is no plain file"
         if facts.st_size > most_bytes:
             return f"it has {facts.st_size} bytes, allowed {most_bytes}"
         target.parent.mkdir(parents=True, exist_ok=True)
