@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run as it is specified, and the gates that judge whether it was achieved."""
+"""Runs as data: RunSpecs, the networks that they describe, and the gates that decide whether a run is valid."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors, events, files, locks and processes, for every other package. Imports none of them."""
+"""Files, locks, processes and errors: the floor on which every other package stands."""
