@@ -60,7 +60,7 @@ def copy_file(source: Path, target: Path, most_bytes: int) -> str | None:
     try:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
-            return "it is no plain file"
+            return "it is not a plain file"
         if facts.st_size > most_bytes:
             return f"it has {facts.st_size} bytes, allowed {most_bytes}"
         target.parent.mkdir(parents=True, exist_ok=True)
