@@ -137,3 +137,9 @@ def test_the_expanded_form_has_every_flow_of_an_entry_with_a_count(folder: Path)
     study = load_study(folder / "study.yaml")
     data = expanded(study.experiments[1].points[0].experiment, study)
     assert [flow["name"] for flow in data["flows"]] == ["f1", "f2"]
+
+
+def test_the_expanded_form_names_the_files_of_a_study() -> None:
+    study = load_study(Path(__file__).parents[2] / "experiments/gallery/program/study.yaml")
+    data = expanded(study.experiments[0].points[0].experiment, study)
+    assert yaml.safe_load(yaml.safe_dump(data))["programs"][0]["files"] == ["send.py", "receive.py"]

@@ -23,6 +23,9 @@ class StudyFile:
 
     path: Path
 
+    def __str__(self) -> str:
+        return self.name
+
     @property
     def name(self) -> str:
         """Its name."""

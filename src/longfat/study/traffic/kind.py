@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field
@@ -82,8 +82,12 @@ class Cost:
     seconds: float = 0.0
 
 
-def _as_it_is(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    return report
+@dataclass(frozen=True)
+class Column:
+    """A column's type, and its meaning, which is empty for columns that all tables share."""
+
+    type: Literal["text", "whole", "real"]
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,16 +96,15 @@ class Table:
 
     ``file`` is JSON, a list of objects that ``row`` turns into rows, ordered by the first column; or CSV with the same
     columns. ``columns`` are the columns after ``run_id``. ``written`` is whether a run has the file. ``what`` describes
-    a row, ``meanings`` the columns that no other table has.
+    a row.
     """
 
     name: str
     file: str
-    columns: Mapping[str, Literal["text", "whole", "real"]]
+    columns: Mapping[str, Column]
     written: Callable[[RunSpec], bool]
-    row: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
+    row: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda report: report
     what: str = ""
-    meanings: Mapping[str, str] = field(default_factory=dict)
 
 
 class Kind:

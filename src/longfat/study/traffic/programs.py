@@ -15,7 +15,7 @@ from longfat.spec.runspec import Program as Record
 from longfat.study.schema import fields as f
 from longfat.study.schema.files import FileName, OwnFile, StudyFile
 from longfat.study.schema.names import Finding
-from longfat.study.traffic.kind import Around, Cost, Entry, Path, Section, Table
+from longfat.study.traffic.kind import Around, Column, Cost, Entry, Path, Section, Table
 
 MOST_KEPT = 16  # files of one entry
 WORDS = ("{address}", "{port}", "{seconds}", "{seed}")
@@ -111,44 +111,31 @@ class Programs(Section[Program, Record]):
             "programs",
             "programs.json",
             {
-                "programs": "text",
-                "sender": "text",
-                "receiver": "text",
-                "start_us": "whole",
-                "end_us": "whole",
-                "received_packets": "whole",
-                "received_bytes": "whole",
-                "payload_bytes": "whole",
-                "uncounted_packets": "whole",
+                "programs": Column("text", "name of the programs in the study"),
+                "sender": Column("text"),
+                "receiver": Column("text"),
+                "start_us": Column("whole"),
+                "end_us": Column("whole"),
+                "received_packets": Column("whole", "packets received"),
+                "received_bytes": Column("whole", "bytes received, IPv4 headers included"),
+                "payload_bytes": Column("whole", "bytes received, without headers of IPv4 and UDP or TCP"),
+                "uncounted_packets": Column("whole", "packets that could not be counted"),
             },
             written=lambda spec: bool(spec.programs),
             what="One row for each pair of the user's programs.",
-            meanings={
-                "programs": "name of the programs in the study",
-                "received_packets": "packets received",
-                "received_bytes": "bytes received, IPv4 headers included",
-                "payload_bytes": "bytes received, without headers of IPv4 and UDP or TCP",
-                "uncounted_packets": "packets that could not be counted",
-            },
         ),
         Table(
             "program_packets",
             "program_packets.csv",
             {
-                "t_us": "whole",
-                "programs": "text",
-                "received_packets": "whole",
-                "received_bytes": "whole",
-                "payload_bytes": "whole",
+                "t_us": Column("whole"),
+                "programs": Column("text", "name of the programs in the study"),
+                "received_packets": Column("whole", "packets received so far"),
+                "received_bytes": Column("whole", "bytes received so far, IPv4 headers included"),
+                "payload_bytes": Column("whole", "bytes received so far, without headers of IPv4 and UDP or TCP"),
             },
             written=lambda spec: bool(spec.programs),
             what="Samples of what has reached the receiving program.",
-            meanings={
-                "programs": "name of the programs in the study",
-                "received_packets": "packets received so far",
-                "received_bytes": "bytes received so far, IPv4 headers included",
-                "payload_bytes": "bytes received so far, without headers of IPv4 and UDP or TCP",
-            },
         ),
     )
 

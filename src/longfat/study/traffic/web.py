@@ -14,7 +14,7 @@ from longfat.spec.units import Ratio
 from longfat.study.catalog.web import WEB_MODELS
 from longfat.study.schema import fields as f
 from longfat.study.traffic.asked import algorithm_holds, errors_text, total_errors, was_reported
-from longfat.study.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
+from longfat.study.traffic.kind import Around, Column, Cost, Path, Section, Table, TcpEntry
 
 SECONDS_PER_REQUEST = 3e-3  # programs and connection of a request, without its packets
 # Allowed share of failed requests. Nothing in a guest refuses a request, so failures point to a limit of the programs;
@@ -74,32 +74,23 @@ class WebTraffic(Section[Web, Record]):
             "web",
             "web.json",
             {
-                "web": "text",
-                "sender": "text",
-                "receiver": "text",
-                "cca": "text",
-                "model": "text",
-                "users": "whole",
-                "start_us": "whole",
-                "end_us": "whole",
-                "bytes_received": "whole",
-                "replies": "whole",
-                "errors": "whole",
-                "unfinished": "whole",
-                "mean_reply_us": "whole",
+                "web": Column("text", "name of the web traffic in the study"),
+                "sender": Column("text"),
+                "receiver": Column("text"),
+                "cca": Column("text"),
+                "model": Column("text", "model of the users"),
+                "users": Column("whole", "number of users"),
+                "start_us": Column("whole"),
+                "end_us": Column("whole"),
+                "bytes_received": Column("whole"),
+                "replies": Column("whole", "complete replies"),
+                "errors": Column("whole", "failed requests"),
+                "unfinished": Column("whole", "requests without a complete answer at the end"),
+                "mean_reply_us": Column("whole", "mean time from a request to its reply's last byte"),
             },
             written=lambda spec: bool(spec.web),
             row=total_errors,
             what="One row for each group of web users.",
-            meanings={
-                "web": "name of the web traffic in the study",
-                "model": "model of the users",
-                "users": "number of users",
-                "replies": "complete replies",
-                "errors": "failed requests",
-                "unfinished": "requests without a complete answer at the end",
-                "mean_reply_us": "mean time from a request to its reply's last byte",
-            },
         ),
     )
 
