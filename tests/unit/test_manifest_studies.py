@@ -75,7 +75,7 @@ def test_a_name_that_is_neither_artifact_nor_experiment_is_refused_with_the_near
         StudyFolder(EXPERIMENTS / "vista-2006").experiments_named(["tab-44", "one-irland", "tab-1"])
     problems = [str(problem) for problem in caught.value.problems]
     assert len(problems) == 3
-    assert "'tab-44'; allowed: tab-1 to tab-13, fig-1 to fig-15" in problems[0] and "did you mean" not in problems[0]
+    assert "'tab-44'; allowed: tab-1, tab-2" in problems[0] and "did you mean 'tab-4'?" in problems[0]
     assert "'one-irland'" in problems[1] and "did you mean 'one-ireland'?" in problems[1]
     assert problems[2].startswith("--only: 'tab-1' has no experiment")
 

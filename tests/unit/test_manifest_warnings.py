@@ -130,5 +130,5 @@ def test_the_shipped_studies_warn_only_of_what_they_do_on_purpose() -> None:
     paths = sorted(EXPERIMENTS.glob("*/study.yaml"))
     found = {path.parent.name: len(StudyFolder(path.parent).warnings) for path in paths}
     warned = {name: count for name, count in found.items() if count}
-    assert warned == {"_laws": 28, "kelly-2003": 7, "sandia-2003": 1, "slac-2003": 1}
+    assert warned == {"_laws": 25, "kelly-2003": 7, "sandia-2003": 1, "slac-2003": 1}
     assert len(found) == 11

@@ -18,7 +18,7 @@ from longfat.study.changing import changed
 from longfat.study.graphs import Graph, ParkingLot
 from longfat.study.models import Drop
 from longfat.study.study import HostSettings
-from longfat.study.topologies import Delay, Direct, Dumbbell, end_hosts
+from longfat.study.topologies import Delay, Direct, Dumbbell, delays_us
 
 AnyTopology = Direct | Delay | Dumbbell
 Named = AnyTopology | Graph | ParkingLot
@@ -60,12 +60,12 @@ def _graph(topology: Named) -> Graph | None:
 
 def needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
     """Return whether a separate node delays: in real time, and on an impaired path."""
-    return real_time or (not isinstance(topology, Direct) and topology.is_impaired)
+    return real_time or topology.is_impaired
 
 
 def roles(topology: AnyTopology, *, delay_node: bool) -> dict[str, Role]:
     """Return the nodes with their roles: senders, routers, receivers."""
-    senders, receivers = _end_hosts(topology)
+    senders, receivers = topology.sides
     result: dict[str, Role] = dict.fromkeys(senders, "sender")
     if isinstance(topology, Dumbbell):
         result["switch"] = "router"
@@ -109,7 +109,7 @@ def _with_own_rates(topology: AnyTopology) -> AnyTopology:
 
 def _ways(topology: AnyTopology, *, delay_node: bool) -> tuple[tuple[End, ...], tuple[End, ...]]:
     """Return the ends that all packets leave towards the receivers, and towards the senders."""
-    senders, receivers = _end_hosts(topology)
+    senders, receivers = topology.sides
     if not isinstance(topology, Dumbbell):
         return ((0, "a"),), ((int(delay_node and isinstance(topology, Delay)), "b"),)
     middle = len(senders)
@@ -123,9 +123,9 @@ def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, 
     """Return links with rate and delay; deliberate drops happen on the longest link."""
     mtu = hosts.mtu.value
     shaped = _of_host(topology, hosts)
-    forward_us, reverse_us = _split(topology)
+    forward_us, reverse_us = delays_us(topology)
     planned = tuple(DeliberateDrop(drop.at.value, drop.packet) for drop in drops)
-    senders, receivers = _end_hosts(topology)
+    senders, receivers = topology.sides
     if not isinstance(topology, Dumbbell):
         there = replace(shaped, delay_us=forward_us, drops=planned)
         return (Link(Interface("client1", there), Interface("server", replace(shaped, delay_us=reverse_us)), mtu),)
@@ -153,10 +153,10 @@ def _with_delay_node(topology: AnyTopology, hosts: HostSettings, drops: tuple[Dr
     if isinstance(topology, Direct):
         back = _delayed(topology.rtt.value, topology)
         return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
-    forward_us, reverse_us = _split(topology)
+    forward_us, reverse_us = delays_us(topology)
     planned = tuple(DeliberateDrop(drop.at.value, drop.packet) for drop in drops)
     reverse = replace(_delayed(reverse_us, topology), impairment=topology.backward)
-    senders, receivers = _end_hosts(topology)
+    senders, receivers = topology.sides
     outward = [
         Link(Interface("delay", _to_receiver(forward_us + further_us, topology, planned)), Interface(name, shaped), mtu)
         for name, further_us in zip(receivers, _further_us(topology, len(receivers)), strict=True)
@@ -185,34 +185,16 @@ def _further_us(topology: Delay | Dumbbell, receivers: int) -> tuple[int, ...]:
 def _queued(topology: Dumbbell, hosts: HostSettings) -> dict[str, Egress]:
     """Return rate and queue of each port of a switch, by the queue's key."""
     queues = topology.queues(hosts.mtu)
-    found = {key: Egress(place.rate.value, queue=queue.to_run(place)) for key, queue, place in queues}
+    found = {str(key): Egress(place.rate.value, queue=queue.to_run(place)) for (key,), queue, place in queues}
     if topology.policer:
         found["bottleneck_queue"] = replace(found["bottleneck_queue"], policer=topology.policer.to_run)
     return found
-
-
-def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if isinstance(topology, Dumbbell):
-        return end_hosts(topology.kind, topology.senders, topology.receivers)
-    return end_hosts(topology.kind)
 
 
 def _of_host(topology: AnyTopology, hosts: HostSettings) -> Egress:
     """Return the egress of a host, on its side of the delay."""
     rate = (isinstance(topology, Dumbbell) and topology.host_rate) or topology.rate
     return Egress() if rate == "unlimited" else Egress(rate.value, queue=Queue("pfifo", hosts.local_queue))
-
-
-def _split(topology: AnyTopology) -> tuple[int, int]:
-    """Return the microseconds of delay towards the receivers and towards the senders."""
-    rtt = topology.rtt.value
-    if isinstance(topology, Direct):
-        return rtt // 2, rtt - rtt // 2
-    if topology.delay_placement == "forward":
-        return rtt, 0
-    if topology.delay_placement == "reverse":
-        return 0, rtt
-    return rtt // 2, rtt // 2
 
 
 def _delayed(delay_us: int, topology: AnyTopology, drops: tuple[DeliberateDrop, ...] = ()) -> Egress:

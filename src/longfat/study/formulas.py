@@ -8,7 +8,7 @@ names come from.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -116,8 +116,10 @@ def _evaluate(tree: Tree[Token], value_of: Callable[[str], Amount]) -> Amount:
             return value_of(text)
         except StudyError as error:
             raise FormulaError(error.message, column, error.hint) from error
-    parts = [_evaluate(one, value_of) for one in tree.children if isinstance(one, Tree)]
-    return _ARITHMETIC[str(tree.data)](parts, column)
+    one, *further = (_evaluate(part, value_of) for part in tree.children if isinstance(part, Tree))
+    if tree.data == "negate":
+        return Amount(-one.value, one.dimension)
+    return _arithmetic(str(tree.data), one, further[0], column)
 
 
 def _tree(child: Tree[Token] | Token) -> Tree[Token]:
@@ -136,46 +138,24 @@ def _quantity(text: str, column: int) -> Amount:
     return amount
 
 
-def _alike(parts: list[Amount], what: str, column: int) -> tuple[int, int]:
+def _dimension(parts: list[Amount], what: str, column: int) -> tuple[int, int]:
+    """Return the dimension that all parts have. Raises FormulaError if they differ."""
     for part in parts[1:]:
         if part.dimension != parts[0].dimension:
             raise FormulaError(f"{what} needs amounts of one kind, but these are {parts[0]} and {part}", column)
     return parts[0].dimension
 
 
-def _add(parts: list[Amount], column: int) -> Amount:
-    dimension = _alike(parts, "+", column)
-    return Amount(parts[0].value + parts[1].value, dimension)
-
-
-def _subtract(parts: list[Amount], column: int) -> Amount:
-    dimension = _alike(parts, "-", column)
-    return Amount(parts[0].value - parts[1].value, dimension)
-
-
-def _multiply(parts: list[Amount], column: int) -> Amount:
-    (time, data), (time2, data2) = (part.dimension for part in parts)
-    return Amount(parts[0].value * parts[1].value, (time + time2, data + data2))
-
-
-def _divide(parts: list[Amount], column: int) -> Amount:
-    if not parts[1].value:
+def _arithmetic(operation: str, one: Amount, other: Amount, column: int) -> Amount:
+    """Return the sum, difference, product or quotient of two amounts."""
+    if operation in ("add", "subtract"):
+        dimension = _dimension([one, other], "+" if operation == "add" else "-", column)
+        return Amount(one.value + other.value if operation == "add" else one.value - other.value, dimension)
+    if operation == "divide" and not other.value:
         raise FormulaError("division by zero", column)
-    (time, data), (time2, data2) = (part.dimension for part in parts)
-    return Amount(parts[0].value / parts[1].value, (time - time2, data - data2))
-
-
-def _negate(parts: list[Amount], column: int) -> Amount:
-    return Amount(-parts[0].value, parts[0].dimension)
-
-
-_ARITHMETIC: Mapping[str, Callable[[list[Amount], int], Amount]] = {
-    "add": _add,
-    "subtract": _subtract,
-    "multiply": _multiply,
-    "divide": _divide,
-    "negate": _negate,
-}
+    sign = 1 if operation == "multiply" else -1
+    (time, data), (time2, data2) = one.dimension, other.dimension
+    return Amount(one.value * other.value**sign, (time + sign * time2, data + sign * data2))
 
 
 def _call(name: str, arguments: list[Amount], column: int) -> Amount:
@@ -183,7 +163,7 @@ def _call(name: str, arguments: list[Amount], column: int) -> Amount:
         message = f"unknown function {shown(name)}; allowed: {', '.join(FUNCTIONS)}"
         raise FormulaError(message, column, nearest(name, FUNCTIONS))
     if name in ("min", "max"):
-        dimension = _alike(arguments, name, column)
+        dimension = _dimension(arguments, name, column)
         values = [argument.value for argument in arguments]
         return Amount(min(values) if name == "min" else max(values), dimension)
     if len(arguments) != 1:

@@ -12,7 +12,7 @@ import jinja2
 from pydantic.fields import FieldInfo
 
 from longfat.spec.units import Duration, Rate, Ratio, Size
-from longfat.study import axes, changing, graphs, impairments, kernels, models, thinning, topologies, unknowns
+from longfat.study import changing, graphs, impairments, kernels, models, sweep, thinning, topologies, unknowns
 from longfat.study.catalog.ccas import CCAS, STACK_PARAMETERS
 from longfat.study.catalog.offloads import OFFLOADS
 from longfat.study.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
@@ -46,9 +46,9 @@ _SECTIONS: dict[str, type[Closed]] = {
     "topology.loss: bursts": impairments.Bursts,
     **{f"topology.bottleneck_queue: {name}": kind for name, kind in QUEUES.items()},
     **{f"{name}[]": section.model for name, section in SECTIONS.items()},
-    "sweep": axes.Sweep,
-    "sweep.product.FACTOR[]: record": axes.Record,
-    "sweep.exclude[]": axes.Exclusion,
+    "sweep": sweep.Sweep,
+    "sweep.product.FACTOR[]: record": sweep.Record,
+    "sweep.exclude[]": sweep.Exclusion,
     "probes": models.Probes,
     "drops[]": models.Drop,
     "profiles": thinning.Profiles,

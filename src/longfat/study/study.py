@@ -159,8 +159,7 @@ class HostSettings:
         return found if found.words else None
 
     def requested_window(self, window: Size) -> int:
-        """Return the bytes to request of the socket: half of an effective window, because Linux doubles it "
-        "(socket(7))."""
+        """Return the bytes to request of the socket: half of an effective window, which Linux doubles (socket(7))."""
         return window.value // 2 if self.window_meaning == "effective" else window.value
 
     def window_of(self, buffer_bytes: int) -> Size:

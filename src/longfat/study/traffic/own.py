@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from longfat.study.catalog.ccas import CCAS, Cca, Parameter
+from longfat.study.catalog.ccas import CCAS, UNITS, Cca, Parameter
 from longfat.study.catalog.kernels import Piece
 from longfat.study.schema.fields import fault
 from longfat.study.schema.files import within
 from longfat.study.schema.names import shown
 
 MAX_BYTES = 4_000_000  # a patch series in one file has about 100 kB
-UNITS = {"_ppm": 1_000_000, "_ppb": 1_000_000_000, "_milli": 1_000}
-"""Endings of a parameter's name in the kernel and the parts that they count; a manifest omits them."""
 
 _FILE = re.compile(r"tcp_([a-z][a-z0-9_]{0,14})\.c")  # TCP_CA_NAME_MAX is 16, its end included
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
@@ -114,7 +112,8 @@ def _parameters(cca: str, name: str, text: str) -> Iterator[Parameter]:
 def _unit(sysctl: str) -> tuple[str, int]:
     """Return a parameter's name in a manifest, and the sysctl value that is 1 there."""
     key = sysctl.rpartition(".")[2]
-    return next(((key.removesuffix(end), per) for end, per in UNITS.items() if key.endswith(end)), (key, 1))
+    name, _, unit = key.rpartition("_")
+    return (name, UNITS[unit]) if name and unit in UNITS else (key, 1)
 
 
 def _whole(text: str, where: str) -> int:
