@@ -92,7 +92,7 @@ def per_host(experiment: Experiment, study: Study) -> dict[str, dict[str, Any]]:
 
 def _leaves(path: str, value: Any, study: Study, *, default: bool) -> Iterator[tuple[str, Setting]]:
     if isinstance(value, Algorithm):
-        first = f"{value.cca} of {value.source}" if value.source else value.cca
+        first = f"{value.cca} of {value.file.name}" if value.file else value.cca
         parts = [first, *(f"{name} {_text(given)}" for name, given in value.parameters.items())]
         yield path, Setting(", ".join(parts), default)
     elif isinstance(value, BaseModel):

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from longfat.plan.courses import Course, End
+from longfat.plan.courses import End, with_changes
 from longfat.plan.graphs import graph_links, graph_roles
 from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
-from longfat.study.changing import changed
 from longfat.study.graphs import Graph, ParkingLot
 from longfat.study.models import Drop
 from longfat.study.study import HostSettings
@@ -32,7 +31,16 @@ def nodes_of(topology: Named, *, real_time: bool) -> dict[str, Role]:
     if graph := _graph(topology):
         return graph_roles(graph, real_time=real_time)
     assert isinstance(topology, AnyTopology)
-    return roles(topology, delay_node=needs_delay_node(topology, real_time=real_time))
+    delay_node = _needs_delay_node(topology, real_time=real_time)
+    senders, receivers = topology.sides
+    result: dict[str, Role] = dict.fromkeys(senders, "sender")
+    if isinstance(topology, Dumbbell):
+        result["switch"] = "router"
+    if delay_node and not isinstance(topology, Direct):
+        result["delay"] = "router"
+    if isinstance(topology, Dumbbell) and (topology.reverse_queue or (not delay_node and len(receivers) > 1)):
+        result["switch2"] = "router"
+    return result | dict.fromkeys(receivers, "receiver")
 
 
 def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, real_time: bool) -> tuple[Link, ...]:
@@ -40,7 +48,10 @@ def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, r
     if graph := _graph(topology):
         return graph_links(graph, hosts, real_time=real_time)
     assert isinstance(topology, AnyTopology)
-    return links(topology, hosts, drops, delay_node=needs_delay_node(topology, real_time=real_time))
+    delay_node = _needs_delay_node(topology, real_time=real_time)
+    lay = _with_delay_node if delay_node else _with_delays
+    ways = _ways(topology, delay_node=delay_node)
+    return with_changes(_with_own_rates(topology), lambda now: lay(now, hosts, drops), *ways)
 
 
 def with_own_queues(links: tuple[Link, ...], lengths: Mapping[str, int]) -> tuple[Link, ...]:
@@ -58,45 +69,9 @@ def _graph(topology: Named) -> Graph | None:
     return topology.graph if isinstance(topology, ParkingLot) else topology if isinstance(topology, Graph) else None
 
 
-def needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
+def _needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
     """Return whether a separate node delays: in real time, and on an impaired path."""
     return real_time or topology.is_impaired
-
-
-def roles(topology: AnyTopology, *, delay_node: bool) -> dict[str, Role]:
-    """Return the nodes with their roles: senders, routers, receivers."""
-    senders, receivers = topology.sides
-    result: dict[str, Role] = dict.fromkeys(senders, "sender")
-    if isinstance(topology, Dumbbell):
-        result["switch"] = "router"
-    if delay_node and not isinstance(topology, Direct):
-        result["delay"] = "router"
-    if isinstance(topology, Dumbbell) and (topology.reverse_queue or (not delay_node and len(receivers) > 1)):
-        result["switch2"] = "router"
-    result.update(dict.fromkeys(receivers, "receiver"))
-    return result
-
-
-def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...], *, delay_node: bool) -> tuple[Link, ...]:
-    """Return the links from the senders to the receivers; ``a`` is the end nearer to the senders.
-
-    With ``delay_node``, a separate node delays, and no link has a rate and a delay.
-    """
-    lay = _with_delay_node if delay_node else _with_delays
-    laid = lay(topology, hosts, drops)
-    course = Course(laid)
-    forward, backward = _ways(topology, delay_node=delay_node)
-    if topology.trace:
-        course.follow(forward, topology.trace.trace)
-    if topology.reverse_trace:
-        course.follow(backward, topology.reverse_trace.trace)
-    now = _with_own_rates(topology)
-    for change in topology.changes:
-        before, now = now, changed(now, change)
-        course.differ(change.at.value, lay(before, hosts, drops), lay(now, hosts, drops))
-        if change.outage:
-            course.hold((*forward, *backward), change.at.value, change.outage.value)
-    return course.links()
 
 
 def _with_own_rates(topology: AnyTopology) -> AnyTopology:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
@@ -21,7 +21,9 @@ from longfat.study.queues.kind import QueueKind
 from longfat.study.queues.limit import Place
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
-from longfat.study.schema.names import Finding, Path, shown
+from longfat.study.schema.files import read_file
+from longfat.study.schema.names import Finding, shown
+from longfat.study.schema.names import Path as KeyPath
 
 FOLDER = "folder"
 """The name, in the context of a validation, of the folder that traces are named from."""
@@ -45,14 +47,7 @@ def _read(given: object, info: ValidationInfo) -> TraceFile:
     folder = (info.context or {}).get(FOLDER)
     if folder is None or f.REFERENCE.fullmatch(given):
         return TraceFile(given)
-    path = FilePath(folder) / given
-    if FilePath(given).is_absolute() or not path.resolve().is_relative_to(FilePath(folder).resolve()):
-        raise f.fault(f"{shown(given)} is not in the study's folder", "put the trace next to study.yaml")
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise f.fault(f"{shown(given)} cannot be read: {error.strerror}") from error
-    return TraceFile(given, trace_of(content, given))
+    return TraceFile(given, trace_of(read_file(Path(folder), given), given))
 
 
 TraceName = Annotated[TraceFile, PlainValidator(_read), WithJsonSchema({"type": "string"})]
@@ -126,7 +121,7 @@ class Changing(Closed):
         """Whether the path has random losses or delays."""
         return False
 
-    def queues(self, mtu: Size) -> tuple[tuple[Path, QueueKind, Place], ...]:
+    def queues(self, mtu: Size) -> tuple[tuple[KeyPath, QueueKind, Place], ...]:
         """Return the queues of routers by path below the topology, and the place of each."""
         return ()
 

@@ -38,6 +38,12 @@ class Entry(Closed):
         return False
 
     @property
+    def common(self) -> dict[str, Any]:
+        """The fields that the records of all kinds share."""
+        times = {"duration_us": self.duration.value, "start_us": self.start.value}
+        return {"name": self.name, "sender": self.sender, "receiver": self.receiver, **times}
+
+    @property
     def own_files(self) -> tuple[StudyFile, ...]:
         """Files of the study that a run needs; the RunSpec has their digests."""
         return ()

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from longfat.study.catalog.ccas import CCAS, UNITS, Cca, Parameter
 from longfat.study.catalog.kernels import Piece
 from longfat.study.schema.fields import fault
-from longfat.study.schema.files import within
+from longfat.study.schema.files import read_file
 from longfat.study.schema.names import shown
 
 MAX_BYTES = 4_000_000  # a patch series in one file has about 100 kB
@@ -50,7 +50,7 @@ def own_algorithm(folder: Path, name: str) -> OwnAlgorithm:
     if not given:
         raise fault(
             f"{shown(name)} is not the name of a C file with a congestion control",
-            "call it tcp_NAME.c, where NAME is that of the algorithm: a letter, then up to 14 of a-z, 0-9 and '_'",
+            "call it tcp_NAME.c, with the algorithm's NAME: a letter, then up to 14 of a-z, 0-9 and '_'",
         )
     if given[1] in CCAS:
         message = f"{shown(given[1])} is a congestion control of the kernel"
@@ -62,19 +62,10 @@ def own_algorithm(folder: Path, name: str) -> OwnAlgorithm:
 
 def own_file(folder: Path, name: str) -> Piece:
     """Return the file ``name`` of a study's folder. Raises a fault of the manifest if it cannot be used."""
-    parts = PurePosixPath(name).parts
-    if not parts or name.startswith("/") or ".." in parts:
-        raise fault(f"{shown(name)} is not a file of the study's folder", "copy it there, and give its name there")
-    path = folder / name
-    if not within(folder, path):
-        raise fault(f"{shown(name)} is a link out of the study's folder", "copy the file there")
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise fault(f"{shown(name)} cannot be read: {error.strerror}", f"it has to be in {folder}") from error
+    content = read_file(folder, name)
     if not content or len(content) > MAX_BYTES:
         raise fault(f"{shown(name)} has {len(content)} bytes; allowed: 1 to {MAX_BYTES}")
-    return Piece(name, path, hashlib.sha256(content).hexdigest())
+    return Piece(name, folder / name, hashlib.sha256(content).hexdigest())
 
 
 @lru_cache(maxsize=64)
@@ -98,7 +89,7 @@ def _parameters(cca: str, name: str, text: str) -> Iterator[Parameter]:
     where = f"{name}:{text[: table.start()].count(chr(10)) + 1}"
     if table[1] != cca or not re.search(rf"\bDEFINE_TCP_CC_PARAMS\(\s*{cca}\s*\)", text):
         hint = f"call the table {cca}_params, and let DEFINE_TCP_CC_PARAMS({cca}) follow it"
-        raise fault(f"{where}: the parameters are not those of {shown(cca)}", hint)
+        raise fault(f"{where}: the table is not for {shown(cca)}", hint)
     entries = _ENTRY.findall(table[2])
     if len(entries) != table[2].count("{"):
         hint = 'an entry is { "name", initial, least, most }'

@@ -142,15 +142,11 @@ class Programs(Section[Program, Record]):
     def record(self, entry: Program, around: Around) -> Record:
         """Return the programs as the guest gets them: command lines as words, files by digest."""
         return Record(
-            name=entry.name,
-            sender=entry.sender,
-            receiver=entry.receiver,
+            **entry.common,
             send=tuple(shlex.split(entry.send)),
             receive=tuple(shlex.split(entry.receive)),
-            duration_us=entry.duration.value,
             port=entry.port,
             files={file.name: file.digest for file in entry.own_files},
-            start_us=entry.start.value,
             keep=entry.keep,
         )
 

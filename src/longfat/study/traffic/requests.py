@@ -191,19 +191,15 @@ class RequestTraffic(Section[Requests, Record]):
         """Return the requests as the guest gets them."""
         table = points_of(entry.cdf) if entry.cdf else ()
         return Record(
-            name=entry.name,
-            sender=entry.sender,
-            receiver=entry.receiver,
+            **entry.common,
             users=entry.users or 0,
             cca=around.algorithm(entry.algorithm).cca,
-            duration_us=entry.duration.value,
             response_bytes=entry.response.value if entry.response else round(mean_of(table)),
             sizes="table" if table else entry.sizes,
             shape=entry.shape,
             request_bytes=entry.request.value,
             think_us=entry.think.value,
             thinking=entry.thinking,
-            start_us=entry.start.value,
             every_us=entry.every.value if entry.every else None,
             table=table,
         )

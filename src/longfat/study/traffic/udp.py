@@ -106,14 +106,10 @@ class UdpTraffic(Section[Udp, Record]):
         mean = entry.rate or entry.mean
         assert mean is not None  # ``findings`` refuses other entries
         return Record(
-            name=entry.name,
-            sender=entry.sender,
-            receiver=entry.receiver,
+            **entry.common,
             mean_bps=mean.value,
-            duration_us=entry.duration.value,
             swing_bps=entry.swing.value if entry.swing else 0,
             period_us=entry.period.value if entry.period else None,
-            start_us=entry.start.value,
         )
 
     def words(self, record: Record) -> str:

@@ -97,15 +97,11 @@ class WebTraffic(Section[Web, Record]):
     def record(self, entry: Web, around: Around) -> Record:
         """Return the users as the guest gets them."""
         return Record(
-            name=entry.name,
-            sender=entry.sender,
-            receiver=entry.receiver,
+            **entry.common,
             users=entry.users,
             cca=around.algorithm(entry.algorithm).cca,
-            duration_us=entry.duration.value,
             model=entry.model,
             off_ppm=entry.off_times.value,
-            start_us=entry.start.value,
         )
 
     def words(self, record: Record) -> str:
