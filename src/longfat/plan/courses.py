@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from longfat.spec.runspec import Change, Interface, Link
+from longfat.spec.runspec import Change, Interface, Link, Trace
 from longfat.study.changing import Changing, changed
 
 End = tuple[int, Literal["a", "b"]]
@@ -42,9 +42,9 @@ def with_changes(
             for end in (*forward, *backward):
                 note(end, change.at.value, held=True)
                 note(end, change.at.value + change.outage.value, held=False)
-    traces = {}
+    traces: dict[End, Trace | None] = {}
     for ends, trace in ((forward, topology.trace), (backward, topology.reverse_trace)):
-        traces |= dict.fromkeys(ends, trace and trace.trace)
+        traces |= dict.fromkeys(ends, trace.trace if trace else None)
 
     def with_own(interface: Interface, end: End) -> Interface:
         own = tuple(change for _, change in sorted(changes.get(end, {}).items()))
