@@ -188,7 +188,7 @@ def test_a_fault_of_the_manifest_is_named_with_its_place(folder: Path, old: str,
     ("old", "new", "message"),
     [
         ('.name = "mine"', '.name = "other"', "'tcp_mine.c' registers no congestion control called \"mine\""),
-        ("PARAMS(mine)", "PARAMS(other)", "tcp_mine.c:2: the parameters are not those of 'mine'"),
+        ("PARAMS(mine)", "PARAMS(other)", "tcp_mine.c:2: the table is not for 'mine'"),
         ("38, 1, 100000U", "38, LEAST, 100000", "tcp_mine.c:2: 'LEAST' is not a whole number"),
         ("38, 1, 100000U", "38, 1", "tcp_mine.c:2: the table of parameters cannot be read"),
     ],

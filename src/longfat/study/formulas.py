@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The formulas of derived values: arithmetic with numbers and quantities, exact and with dimensions checked.
 
-Owns their evaluation; the grammar is that of ``longfat.study.expressions``. It must not know where the values of
-names come from.
+Owns their evaluation; the grammar is in ``longfat.study.expressions``. Must not know the sources of the values of
+names.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Amount:
 
 
 def amount_of(given: Scalar) -> Amount | None:
-    """A number or the text of a quantity as an amount; None for any other text, true and false."""
+    """Return a number or the text of a quantity as an amount; None for other texts, true and false."""
     if isinstance(given, bool):
         return None
     if not isinstance(given, str):
@@ -69,7 +69,7 @@ def amount_of(given: Scalar) -> Amount | None:
 
 
 class Formula:
-    """A formula that has been read. Raises FormulaError where its text is none."""
+    """A parsed formula. Raises FormulaError for a text that is not a formula."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -79,7 +79,7 @@ class Formula:
         self.names = tuple(dict.fromkeys(str(node.children[0]) for node in self._tree.find_data("name")))
 
     def value(self, value_of: Callable[[str], Amount]) -> int | float | str:
-        """The value as a manifest has it: a number, or the text of a quantity.
+        """Return the value in the form of a manifest: a number, or the text of a quantity.
 
         ``value_of`` gives the amount of a name or raises StudyError. Raises FormulaError when a name has none, the
         dimensions do not match, or a quantity is not a whole number of its base unit.
@@ -94,7 +94,7 @@ class Formula:
             if whole < 0:
                 raise FormulaError(f"the result is negative; {kind.dimension} must be 0 or more", 1)
             if whole.denominator != 1:
-                hint = f"round(... / 1 {unit}) * 1 {unit} is one"
+                hint = f"write round(... / 1 {unit}) * 1 {unit}"
                 raise FormulaError(f"the result is not a whole number of {unit}; values are never rounded", 1, hint)
             return str(kind(int(whole)))
         hint = "divide and multiply until the units fit"
@@ -133,7 +133,7 @@ def _quantity(text: str, column: int) -> Amount:
     except StudyError as error:
         raise FormulaError(error.message, column, error.hint) from error
     amount = amount_of(text)
-    if quantity is None or amount is None:  # the grammar knows no other units
+    if quantity is None or amount is None:  # the grammar has no other units
         raise FormulaError(f"{text!r} has more digits than a quantity may have", column)
     return amount
 

@@ -91,7 +91,7 @@ class GraphLink(Impaired):
 
     between: tuple[HostName, HostName] = Field(description="the two nodes")
     rate: HostRate = Field(description="rate towards the second node; unlimited: packets leave in no time")
-    reverse_rate: HostRate | None = Field(default=None, description="rate towards the first (default: that of `rate`)")
+    reverse_rate: HostRate | None = Field(default=None, description="rate towards the first (default: `rate`)")
     rtt: f.Delay = Field(
         default=Duration(0), description="its part of a round-trip time, half in each direction (default 0)"
     )
@@ -128,8 +128,8 @@ class Graph(Closed):
     links: tuple[GraphLink, ...] = Field(
         min_length=1,
         max_length=MOST_LINKS,
-        description="the links; packets take the way with the fewest of them, and of equal ones "
-        "that of the link listed first, in each direction by itself",
+        description="the links; packets take the way with the fewest links, and of several such ways the one whose "
+        "link is listed first, in each direction separately",
     )
 
     @property

@@ -87,7 +87,7 @@ class HostKeys(Closed):
 
 
 class OneHost(HostKeys):
-    """Settings of one sender or receiver, laid key by key over those of all hosts."""
+    """Settings of one sender or receiver, laid key by key over the settings of all hosts."""
 
     sysctls: dict[c.HostSysctlName, c.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
 

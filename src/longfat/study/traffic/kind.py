@@ -116,7 +116,7 @@ class Table:
 class Kind:
     """A kind of traffic: its gates and its tables of the dataset.
 
-    Gates find the reports of programs in ``Evidence.told``, by the name of the table.
+    Gates find the reports of programs in ``Evidence.program_reports``, by the name of the table.
     """
 
     gates: tuple[Gate, ...] = ()

@@ -72,7 +72,7 @@ class Program(Entry):
 
 def programs_were_counted(evidence: Evidence) -> Iterator[str]:
     """Packets of each program arrived, and every packet was counted."""
-    reports = {report["programs"]: report for report in evidence.told.get("programs", ())}
+    reports = {report["programs"]: report for report in evidence.program_reports.get("programs", ())}
     for one in evidence.spec.programs:
         report = reports.get(one.name)
         if report is None or not report["received_packets"]:

@@ -130,7 +130,7 @@ def mean_of(points: Points) -> float:
 
 def requests_were_answered(evidence: Evidence) -> Iterator[str]:
     """Some response came, and no request failed: nothing in a guest refuses one."""
-    for report in evidence.told.get("requests", ()):
+    for report in evidence.program_reports.get("requests", ()):
         if not report["responses"]:
             yield f"no request of {report['requests']} was answered"
         if report["errors"]:

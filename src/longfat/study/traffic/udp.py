@@ -47,7 +47,7 @@ class Udp(Entry):
 
 def traffic_sent_and_arrived(evidence: Evidence) -> Iterator[str]:
     """Each UDP traffic sent what its rate makes due, and some of it arrived."""
-    reports = {report["udp"]: report for report in evidence.told.get("udp", ())}
+    reports = {report["udp"]: report for report in evidence.program_reports.get("udp", ())}
     for udp in evidence.spec.udp:
         report = reports.get(udp.name)
         if report is None or not report["arrived_packets"]:

@@ -48,7 +48,7 @@ class Web(TcpEntry):
 
 def users_were_served(evidence: Evidence) -> Iterator[str]:
     """Users got replies, and few errors: a failed request moves no data, and its user continues early."""
-    for report in evidence.told.get("web", ()):
+    for report in evidence.program_reports.get("web", ()):
         errors, replies = sum(report["errors"].values()), report["replies"]
         if not replies:
             yield f"the users of {report['web']} got no reply"
