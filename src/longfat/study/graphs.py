@@ -67,18 +67,14 @@ class Policer(Closed):
                 f"{self.burst} takes longer to fill at {self.rate} than the kernel can keep; allowed: up to {most}"
             )
             yield Finding(("burst",), message)
-        elif self.burst < frame:
-            what = "a segment of hosts with offloads" if segmented else "a full frame"
-            yield Finding(("burst",), f"{self.burst} is less than {what}, {frame}, of which none would pass")
         elif not policer.passes(frame.value):
-            least = (
-                -(-frame.value * 10**9 // (policer.byte_rate * policer.TICK_NS)) * policer.TICK_NS * policer.byte_rate
-            )
-            message = (
-                f"{self.burst} at {self.rate}, which the kernel keeps in ticks of {policer.TICK_NS} ns, is less than a "
-                f"full frame, {frame}, of which none would pass"
-            )
-            yield Finding(("burst",), message, f"allowed: at least {Size(-(-least // 10**9))}")
+            tick_bytes = policer.byte_rate * policer.TICK_NS  # times 10^9
+            ticks = -(-frame.value * 10**9 // tick_bytes)
+            least = Size(-(-ticks * tick_bytes // 10**9))
+            what = "a segment of hosts with offloads" if segmented else "a full frame"
+            message = f"{self.burst} at {self.rate} never passes {what}, {frame}; allowed: at least {least}"
+            hint = f"the kernel keeps a burst in ticks of {policer.TICK_NS} ns"
+            yield Finding(("burst",), message, hint)
 
 
 class GraphLink(Impaired):
