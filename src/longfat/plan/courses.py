@@ -6,7 +6,7 @@ Must not know any topology: it compares links with links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -20,7 +20,7 @@ Topology = TypeVar("Topology", bound=Changing)
 
 
 def with_changes(
-    topology: Topology, lay: Callable[[Topology], tuple[Link, ...]], forward: Iterable[End], backward: Iterable[End]
+    topology: Topology, lay: Callable[[Topology], tuple[Link, ...]], forward: Collection[End], backward: Collection[End]
 ) -> tuple[Link, ...]:
     """Return the links of a topology with its traces, changes and outages.
 
@@ -56,7 +56,7 @@ def with_changes(
     )
 
 
-def _differences(before: tuple[Link, ...], after: tuple[Link, ...]) -> Iterable[tuple[End, str, int | None]]:
+def _differences(before: tuple[Link, ...], after: tuple[Link, ...]) -> Iterator[tuple[End, str, int | None]]:
     """Yield each end whose rate or delay differs, with the name of the setting and its new value."""
     for number, (old, new) in enumerate(zip(before, after, strict=True)):
         sides: tuple[tuple[Literal["a", "b"], Interface, Interface], ...] = ("a", old.a, new.a), ("b", old.b, new.b)
