@@ -93,9 +93,8 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
                 f"the queue of {switch!r}, {held} packets, cannot fill: {_listed(active)} before it {send} "
                 f"{rate} and {switch!r} at {place.rate}; packets wait in {wait} own queue of {local} packets"
             )
-            yield Finding(
-                ("topology", *path), message, f"a host_rate above that of {switch!r}, or more senders, fill it"
-            )
+            hint = f"a host_rate above the rate of {switch!r}, or more senders, fill it"
+            yield Finding(("topology", *path), message, hint)
 
 
 def _listed(names: list[str]) -> str:

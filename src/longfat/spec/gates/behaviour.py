@@ -37,7 +37,7 @@ TIMESTAMP_US = 1000
 GOODPUT_TOLERANCE = 0.01
 
 # Share of the time in which some task that could run had no CPU because of others. On two idle cores a run's own
-# programs wait for each other about 10 % of it at 100 Mbit/s; four busy loops beside it make that 84 %.
+# programs wait for each other about 10 % of it at 100 Mbit/s; with four busy loops next to them it is 84 %.
 STARVED_SHARE = 0.25
 
 CARRIED_SLACK = 0.005
