@@ -61,7 +61,7 @@ def test_a_swept_buffer_behind_a_host_of_the_same_rate_is_a_warning_that_names_b
         "the queue of 'switch', 10 packets, cannot fill: 'client1' before it sends at 100 Mbit/s and 'switch' at "
         "100 Mbit/s; packets wait in its own queue of 1000 packets; so in 2 of 3 scenarios, the first with queue=10"
     )
-    assert warning.hint == "a host_rate above that of 'switch', or more senders, fill it"
+    assert warning.hint == "a host_rate above the rate of 'switch', or more senders, fill it"
 
 
 @pytest.mark.parametrize(
