@@ -10,7 +10,7 @@ from fabricated_results import write_study
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.plan.settings import Setting, settings
+from longfat.plan.settings import Setting, expanded, settings
 from longfat.study.load import load_study
 
 
