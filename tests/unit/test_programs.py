@@ -81,7 +81,7 @@ def test_a_file_of_a_study_leads_to_no_other_of_the_users(tmp_path: Path) -> Non
     study.mkdir()
     (tmp_path / "key").write_text("secret")
     (study / "send.py").symlink_to("../key")
-    with pytest.raises(StudyError, match=r"'send\.py' is a link out of the study's folder"):
+    with pytest.raises(StudyError, match=r"'send\.py' is not in the study's folder"):
         spec(study, OWN)
 
 

@@ -68,7 +68,9 @@ COUNTERS = _schema("run_id", "node", "counter", "value")
 
 def schema_of(table: Table) -> pa.Schema:
     """Return the columns of a traffic kind's own table."""
-    return pa.schema((("run_id", pa.string()), *((name, _TYPES[kind]) for name, kind in table.columns.items())))
+    return pa.schema(
+        (("run_id", pa.string()), *((name, _TYPES[column.type]) for name, column in table.columns.items()))
+    )
 
 
 SCHEMAS: Mapping[str, pa.Schema] = {

@@ -151,7 +151,7 @@ _OF_TABLE = {
     ("cca_state", "value"): "value in the unit at the end of its name",
     ("queues", "rate_bps"): "rate of the interface by the study, before any change",
     ("throughput", "t_us"): "time of the last of the packets averaged",
-    **{(table.name, column): text for table in OF_TRAFFIC for column, text in table.meanings.items()},
+    **{(table.name, name): one.meaning for table in OF_TRAFFIC for name, one in table.columns.items() if one.meaning},
 }
 
 
