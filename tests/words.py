@@ -17,32 +17,7 @@ ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "docs/glossary.md"
 
 CHECKED_PAGES = ("*.md", "docs/*.md", "experiments/*/README.md", "images/*.md", "kernels/*.md")
-CHECKED_PACKAGES: tuple[str, ...] = (
-    "backends",
-    "bench",
-    "builds",
-    "cache",
-    "card",
-    "catalog",
-    "cli",
-    "crate",
-    "data",
-    "errors",
-    "evidence",
-    "figures",
-    "files",
-    "identity",
-    "kernel_check",
-    "links",
-    "network",
-    "plain",
-    "report",
-    "runspec",
-    "shell",
-    "testbed",
-    "tools",
-    "units",
-)
+CHECKED_PACKAGES: tuple[str, ...] = ("",)
 """Folders and modules below src/longfat whose English was edited; "" is all of it."""
 
 _GENERATED_PART = re.compile(r"<!-- from the evidence.*?<!-- end of|<!-- Generated:.*\Z", re.DOTALL)
@@ -117,6 +92,7 @@ def _python(path: Path) -> Iterator[tuple[str, int, str]]:
     name = path.relative_to(ROOT).as_posix()
     kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
-        if token.type in kinds and " " in token.string:
+        # Evidence stores the texts of NoValue: they are fixed.
+        if token.type in kinds and " " in token.string and "NoValue(" not in token.line:
             for offset, line in enumerate(token.string.splitlines()):
                 yield name, token.start[0] + offset, re.sub(r"``[^`]*``", "", line)

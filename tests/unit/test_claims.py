@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import change_json, judge_study, write_results, write_study
+from own_metrics import own_metrics
 
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
@@ -55,6 +56,7 @@ def verdict_on(results: Path, tmp_path: Path, relation: str) -> Verdict:
 STANDARD = "goodput[delay, standard, window > 1 MiB]"
 HIGHSPEED = "goodput[delay, highspeed, window > 1 MiB]"
 RANK = "of algorithm by goodput[delay, window=8 MiB] then goodput[delay, flow=stream1])"
+own_metrics("sandia-2003")  # its `points` and `linear_growth`
 SLOPE = "linear_growth[one-drop, since=1600 ms, until=3 s, segment=8948 B]"
 
 

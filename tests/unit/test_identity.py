@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from longfat.system.identity import canonical, code_identity
+from longfat.backends.testbed.connect import code
+from longfat.system.identity import canonical, code_identity, package_sources
 
 # Its digest was the same under 3.11, 3.12 and 3.13.
 SNIPPET = (Path(__file__).parents[1] / "data" / "python-3.11-snippet.txt").read_text(encoding="utf-8")
@@ -94,3 +95,9 @@ def test_an_identity_covers_the_names_of_the_files(tmp_path: Path) -> None:
         (tmp_path / name).write_text(FUNCTION)
     one, other = (code_identity(tmp_path, [tmp_path / name]) for name in ("one.py", "other.py"))
     assert one != other
+
+
+def test_no_code_with_an_identity_reads_docstrings() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in package_sources(code.MODULES)]
+    assert len(texts) > 30
+    assert not any("__doc__" in text for text in texts)
