@@ -15,10 +15,10 @@ from longfat.cli import evidence, rows
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
-from longfat.evidence.page import PAGE, verdicts_page
 from longfat.evidence.store import EVIDENCE
-from longfat.report.comparison import MODERN
-from longfat.report.section import BEGIN, END, between, cause_experiments, experiment_words, overview, renewed
+from longfat.report.findings import MODERN
+from longfat.report.markdown import BEGIN, END, PAGE, between, overview, renewed, verdicts_page
+from longfat.report.readme import read_readme
 from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
@@ -79,14 +79,16 @@ def test_a_number_that_a_readme_does_not_compute_is_one_of_the_paper_or_of_the_m
 def test_each_claim_that_is_not_reproduced_names_the_experiments_that_show_why(folder: Path) -> None:
     found = evidence_in(folder)
     assert found is not None
-    shown = dict(cause_experiments(found))
-    failing = [item.verdict.claim for item in found.judged if item.verdict.verdict == "not_reproduced"]
-    assert [claim for claim in failing if not shown[claim]] == []
-
-
-def test_an_english_word_names_an_experiment_in_parentheses_only() -> None:
-    text = "Streams in parallel (`some-claim`; parallel, two-to-one) beside sensitivity-start."
-    assert experiment_words(text) == ["some-claim", "parallel", "two-to-one", "sensitivity-start"]
+    known = [swept.id for swept in found.study.experiments]
+    readme = read_readme(folder, (claim.id for claim in found.claims))
+    for item in found.judged:
+        if item.verdict.verdict == "not_reproduced":
+            text = " ".join(cause.text for cause in readme.of(item.verdict.claim))
+            # An English word such as parallel names an experiment only in parentheses.
+            words = re.findall(r"\w+(?:-\w+)+", text) + re.findall(
+                r"[\w-]+", " ".join(re.findall(r"\(([^()]*)\)", text))
+            )
+            assert any(name in words for name in known), item.verdict.claim
 
 
 def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(study: Path) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from longfat.evidence.kernel_check import Digests, Verdict
 from longfat.spec.plain import canonical_json
 from longfat.system.errors import Problem, RigError, StudyError
 from longfat.system.files import write_whole
@@ -23,6 +22,21 @@ FOLDER = Path("kernels") / "epochs"
 
 FORMAT = 1
 SUFFIX = ".jsonl"
+
+Digests = Mapping[str, str]
+"""The digests of the measurements of the kernel regression check, by run; "" for a failed run."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The number of compared runs, and the names of those that differ from the baseline."""
+
+    count: int
+    differing: tuple[str, ...]
+
+    def __str__(self) -> str:
+        equal = f"{self.count - len(self.differing)} of {self.count} runs measure the same"
+        return f"{equal}; these differ: {', '.join(self.differing)}" if self.differing else equal
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,11 @@ def allowed(evidence: Evidence) -> str:
     return f"{word} {shown(bound or 0.0, evidence.unit)}".strip()
 
 
+def compared(evidence: Evidence) -> str:
+    """Format the measured and the allowed value of a comparison."""
+    return f"{measured(evidence)}, allowed {allowed(evidence)}"
+
+
 def _enough(evidence: Evidence) -> int:
     """Return the number of digits that keeps a mean on its side of each limit."""
     mean, limits = evidence.mean or 0.0, [x for x in (evidence.limit_low, evidence.limit_high) if x is not None]
