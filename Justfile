@@ -45,7 +45,7 @@ lint: development
     shellcheck infra/ansible/check infra/ansible/provision infra/ansible/run
     yamllint --strict .
     codespell
-    lint-imports
+    lint-imports --no-cache
     pytest --quiet tests/unit/test_linters.py
 
 # Format the Python code and fix what ruff can fix

@@ -101,7 +101,7 @@ def test_a_backend_that_lacks_it_can_say_so(kind: str, manifest: Path) -> None:
 def test_a_new_kind_is_known_to_three_modules_alone() -> None:
     """docs/extending.md says so, and shows the commit that added this one."""
     naming = {path for path in SOURCE.rglob("*.py") if KNOWS.search(path.read_text(encoding="utf-8"))}
-    assert naming == {SOURCE / name for name in ("runspec.py", "traffic/udp.py", "guest/kinds/udp.py")}
+    assert naming == {SOURCE / name for name in ("spec/runspec.py", "study/traffic/udp.py", "guest/kinds/udp.py")}
 
 
 def test_a_run_says_nothing_of_kinds_that_it_does_not_have() -> None:
