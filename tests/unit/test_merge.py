@@ -119,7 +119,7 @@ def test_all_folders_that_cannot_be_joined_are_named_at_once(tmp_path: Path) -> 
     result = call(tmp_path / "all", tmp_path / "none", tmp_path / "all")
     assert result.exit_code == 2
     assert f"{tmp_path}/none: no such folder" in result.stderr
-    assert f"{tmp_path}/all: it is the target itself" in result.stderr
+    assert f"{tmp_path}/all: the folder is the target itself" in result.stderr
 
 
 def test_the_claims_that_were_seen_first_are_taken_over(tmp_path: Path) -> None:

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,14 +52,6 @@ def say_place(console: Console, what: str, path: Path) -> None:
     line = Text(f"{what}: ")
     line.append(str(path), style=f"link {path.resolve().as_uri()}")
     console.print(line, soft_wrap=True, highlight=False)
-
-
-def open_page(console: Console, path: Path) -> None:
-    """Open a page in the user's browser, or print why that is impossible."""
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        say(console, "not opened: no display", WARNING)
-    elif not webbrowser.open(path.resolve().as_uri()):
-        say(console, "not opened: no browser", WARNING)
 
 
 @contextmanager

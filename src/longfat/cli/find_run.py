@@ -140,8 +140,9 @@ def _of_folder(folder: Path) -> Found:
     plan: Mapping[str, Any] = {}
     entry: Mapping[str, Any] = {}
     with suppress(OSError, ValueError, KeyError, TypeError):
-        plan = json.loads((results / "lock.json").read_text(encoding="ascii"))
-        entry = next((run for run in plan["runs"] if run["run_id"] == spec.run_id), {})
+        lock = json.loads((results / "lock.json").read_text(encoding="ascii"))
+        entry = next((run for run in lock["runs"] if run["run_id"] == spec.run_id), {})
+        plan = lock
     return Found(
         spec=spec,
         scenario=entry.get("scenario") or (match["scenario"] if match else folder.name),

@@ -60,7 +60,7 @@ def _raw_folders(target: Path, folders: Sequence[Path]) -> list[Path]:
         if not folder.is_dir():
             problems.append(Problem(str(folder), None, "", "no such folder", "name results folders"))
         elif folder.resolve() in (target.resolve(), (target / "raw").resolve()):
-            problems.append(Problem(str(folder), None, "", "it is the target itself"))
+            problems.append(Problem(str(folder), None, "", "the folder is the target itself"))
     if problems:
         raise StudyError("the records cannot be merged", problems=tuple(problems))
     return [folder / "raw" if (folder / "raw").is_dir() else folder for folder in folders]

@@ -86,7 +86,6 @@ On = Annotated[
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="print every claim, not only those that need attention")]
-Opened = Annotated[bool, typer.Option("--open", help="open the page in a browser")]
 Json = Annotated[bool, typer.Option("--json", help="print the result as JSON, and all else to standard error")]
 Baseline = Annotated[str | None, typer.Option("--baseline", help="baseline of the evidence (default: the newest)")]
 NewBaseline = Annotated[bool, typer.Option("--new-baseline", help="begin a baseline with this kernel, image and code")]

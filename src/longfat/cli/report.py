@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from longfat.cli.console import Output, listen, open_page, say, say_place, stage
-from longfat.cli.options import Every, MaybeStudy, Opened, Results
+from longfat.cli.console import Output, listen, say, say_place, stage
+from longfat.cli.options import Every, MaybeStudy, Results
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
 from longfat.cli.run import results_path
@@ -63,25 +63,15 @@ class Conclusion:
 
     good: bool
     verdicts: Sequence[Verdict]
-    report: Path
 
 
-def report(
-    out: Output, study: MaybeStudy = None, results: Results = None, every: Every = False, opened: Opened = False
-) -> bool:
+def report(out: Output, study: MaybeStudy = None, results: Results = None, every: Every = False) -> bool:
     """Rebuild dataset, verdicts, figures and report of a study from its records; without a study the front page."""
     if study is None:
-        page = write_front_page(out)
-        out.result(front=str(page))
-        good = True
-    else:
-        folder = find_study(study)
-        place = require_results(folder, results)
-        conclusion = conclude(folder, place, out, every=every)
-        page, good = conclusion.report, conclusion.good
-    if opened:
-        open_page(out, page)
-    return good
+        out.result(front=str(write_front_page(out)))
+        return True
+    folder = find_study(study)
+    return conclude(folder, require_results(folder, results), out, every=every).good
 
 
 def require_results(folder: StudyFolder, given: Path | None) -> Path:
@@ -131,7 +121,7 @@ def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = Fal
         report=str(page),
     )
     expect(valid, "some runs failed or are invalid; the report and exclusions.csv name them and the reasons")
-    return Conclusion(valid and not mismatches, verdicts, page)
+    return Conclusion(valid and not mismatches, verdicts)
 
 
 def _dataset(results: ResultsFolder, folder: StudyFolder, events: EventSink) -> bool:

@@ -72,7 +72,7 @@ class Mismatch:
 def repeat_sample(
     name: str | None, wanted: str, seed: int, budget: float | None, jobs: int | None, baseline: str | None, out: Output
 ) -> bool:
-    """Repeat a sample of the evidence; return whether all of it is byte-identical, or there is no evidence.
+    """Repeat a sample of the evidence; return whether all of it is byte-identical. Without evidence the result is True.
 
     ``budget`` is in seconds of wall time. In the order drawn, runs are left out that do not fit into the rest of it, by
     the time that they took when they became evidence.
@@ -202,7 +202,9 @@ def _mismatches(pairs: Iterable[tuple[Kept, Run]], dataset: Dataset) -> Iterator
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         write_whole(place / "evidence.json", one.row.line() + "\n")
-        for name, source in (("here", here), ("before", results_path(one.folder, None) / "raw" / before)):
+        sources = {here.resolve(): "here"}
+        sources.setdefault((results_path(one.folder, None) / "raw" / before).resolve(), "before")
+        for source, name in sources.items():
             if source.is_dir():
                 shutil.copytree(source, place / name)
         yield Mismatch(one.name, text, place, one.planned.backend)

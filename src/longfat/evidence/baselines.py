@@ -65,7 +65,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Member:
-    """A combination in a baseline, since when, and why: it began the baseline, or the check measures the same."""
+    """A combination in a baseline, with date and reason: it began the baseline, or the check measures the same."""
 
     combination: Combination
     date: str
@@ -161,11 +161,11 @@ def _read(path: Path) -> Baseline:
         else:
             heads.append(Baseline(data["epoch"], dict(data["canaries"]), {}))
     if len(heads) != 1 or heads[0].name != path.name.removesuffix(SUFFIX):
-        raise ValueError("it is not the file of one baseline with the name of the file")
+        raise ValueError("the file must have one head, and the baseline's name must be the name of the file")
     return Baseline(heads[0].name, heads[0].canaries, _members(members))
 
 
 def _members(members: Iterable[Member]) -> dict[str, Member]:
-    """Return members by key; of duplicates the earlier."""
+    """Return members by key, and the earlier one of duplicates."""
     ordered = sorted(members, key=lambda member: (member.date, member.how))
     return {member.combination.key: member for member in reversed(ordered)}

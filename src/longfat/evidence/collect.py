@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows from results: the values that claims and figures of the study read from each run of a results folder.
 
-Owns the choice of runs that become evidence, and the reasons against the others.
+Owns the choice of runs that become evidence, and the reasons why others do not.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +27,7 @@ from longfat.study.study import Study
 from longfat.system.errors import StudyError
 
 PROFILES = ("paper", "steady", "quick", "smoke")
-"""A claim is judged on the first of these that has a value for all of it, else on the first with evidence."""
+"""A claim is judged on the first of these that has all its values, else on the first with evidence."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Evidenced:
         return tally(item.verdict.counted for item in self.judged)
 
     def judge(self, claim: Claim) -> Judged:
-        """Judge one claim on the first profile that has a value for all of it, else on the first with a run of it."""
+        """Judge a claim on the first profile that has all its values, else on the first profile with a run of it."""
         found: list[Judged] = []
         for grounds, profile in self._all_grounds:
             verdict = decide(claim, grounds, self.folder.papers)
@@ -161,11 +162,9 @@ def evidence_of(
     present = {place.profile for place in own}
     ordered = [one for one in PROFILES if one in present] + sorted(present - {*PROFILES})
     for one in ordered if profile is None else [profile]:
-        planned: Planned | None = Planned(study, stack, one, backend)
-        try:
-            assert planned and planned.scenarios
-        except StudyError:  # an unknown stack or profile
-            planned = None
+        planned: Planned | None = None
+        with suppress(StudyError):  # an unknown stack or profile
+            planned = Planned(study, stack, one, backend).checked()
         counted = []
         for place, row in ((place, row) for place, of in own.items() for row in of.values() if place.profile == one):
             if (fault := fault_of(row, place, planned, members)) is None:

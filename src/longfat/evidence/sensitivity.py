@@ -159,8 +159,8 @@ def _tried(
     own = {place: of for place, of in rows.items() if place.experiment in needed}
     tried: list[At] = []
     evidence: dict[str, list[tuple[Evidence, ...]]] = {}
-    for value in values if claims else ():
-        found = evidence_of(folder.assuming({name: value}, needed), baselines, rows=own)
+    for value in values:
+        found = evidence_of(folder.assuming({name: value}, needed), baselines, rows=own) if claims else None
         judged = [found.judge(claim) for claim in claims] if found else []
         verdicts = [one.verdict for one in judged if one.profile]
         tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))

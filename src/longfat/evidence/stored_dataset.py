@@ -44,6 +44,11 @@ class Planned:
         found, _ = scenarios_of(self.study, profile=self.profile, stack=self.stack, pins=pins)
         return {scenario.name: scenario for scenario in found}
 
+    def checked(self) -> Planned:
+        """Return itself. Raises StudyError on an unknown stack or profile."""
+        _ = self.scenarios
+        return self
+
     def run(self, scenario: str, repetition: int) -> PlannedRun | None:
         """Return a repetition of a scenario, with the study's own seed; None without such a scenario."""
         if scenario not in self.scenarios:

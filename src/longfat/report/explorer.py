@@ -51,10 +51,10 @@ TABLES: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
     "queues": (("interface",), {"backlog_packets": 1.0}),
     "cca_state": (("flow", "stream", "name"), {"value": 1.0}),
 }
-"""By table the columns that tell series apart, and the factor by which each value is multiplied before rounding."""
+"""The columns that distinguish series, by table, and the factor by which each value is multiplied before rounding."""
 
 MEAN_US = 200_000  # the acknowledged rate is a mean over this time
-MOST = 400_000  # samples; of more, each series keeps every k-th
+MOST = 400_000  # samples; if there are more, each series keeps every k-th
 UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
 _STATE_DIGITS = 5  # digits of the largest value of a series of cca_state
 
@@ -81,7 +81,7 @@ def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[
 
 
 def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str, Any]]:
-    """Return settings and read-back of each distinct run, as numbers of lines of ``texts``."""
+    """Return settings and read-back of each distinct run, as indices into ``texts``."""
     found = {}
     for run in plan.runs:
         if run.run_id in found:
@@ -102,7 +102,7 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
 
 
 def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the entries of the lock, with the number of the run of each: two entries may share a run."""
+    """Return the entries of the lock, each with the index of its run; two entries may share a run."""
     outcome = {(run.scenario, run.repetition): run for run in dataset.runs}
     place = {run_id: number for number, run_id in enumerate(ids)}
     return [
@@ -134,9 +134,9 @@ def _flow(row: Row) -> str:
 
 
 def series_of(dataset: Dataset, runs: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
-    """Return the series of runs, given by their ids, and k where they have every k-th sample.
+    """Return the series of the given runs, and k: they contain every k-th sample.
 
-    A series has its table, the place of its run in the list, the values of the columns that tell it from others, ``t``
+    A series has its table, the place of its run in the list, the values of the columns that distinguish it, ``t``
     in milliseconds and ``values`` by column. Queues that were always empty are left out.
     """
     frames = {}

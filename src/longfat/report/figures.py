@@ -91,7 +91,7 @@ def figure_views(
 
 
 def sections_of(figures: Sequence[FigureView], header: Header) -> list[tuple[str, str, list[FigureView]]]:
-    """Return anchor, heading and figures: first the paper's figures, then all that the paper does not have."""
+    """Return anchor, heading and figures: first the paper's figures, then figures beyond the paper."""
     beyond = [one for one in figures if header.paper and beyond_the_paper(one.figure.artifact)]
     sections = [("figures", "Figures and tables", [one for one in figures if one not in beyond])]
     return sections + ([("beyond", BEYOND_HEADING, beyond)] if beyond else [])

@@ -74,7 +74,7 @@ def write_front(results_root: Path, studies: Iterable[StudyFolder], baselines: S
 
 @contextmanager
 def _noted(faults: list[str]) -> Iterator[None]:
-    """Note an error and go on: one faulty file hides no other study."""
+    """Record an error and continue: a faulty file must not hide other studies."""
     try:
         yield
     except LongfatError as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers for people: three significant digits and a unit, with more digits only if a limit is that near.
+"""Numbers for people: three significant digits and a unit, with more digits only if a limit is close.
 
-Owns the wording of one comparison, whose outcome was decided before.
+Owns the wording of a comparison, but not its outcome.
 """
 
 from __future__ import annotations
