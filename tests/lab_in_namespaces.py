@@ -13,10 +13,9 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +25,6 @@ import pytest
 from longfat.backends.virtual import open_virtual
 
 PATIENCE_S = 20.0
-DELAYING = Path(__file__).with_name("delaying.py")
-NO_DELAYS: Mapping[str, int] = {}
 ROLES = {"receiver": "receiver", "router": "router", "sender": "sender"}
 CABLES = {"direct": ("sender", "receiver"), "left": ("sender", "router"), "right": ("router", "receiver")}
 
@@ -37,16 +34,13 @@ set -eu
 root=$1 shared=$2
 shift 2
 mkdir "$shared/netns"
-for host in "$@" paths; do
+for host; do
     touch "$shared/netns/$host"
     unshare --net="$shared/netns/$host" true
 done
 for host; do
     nsenter --net="$shared/netns/$host" unshare --mount --uts sh -euc "$HOST" sh "$root" "$shared" "$host" &
 done
-while read -r one other delay; do
-    nsenter --net="$shared/netns/paths" "$PYTHON" "$DELAYING" "$one" "$other" "$delay" &
-done <"$shared/delays"
 wait
 """
 
@@ -79,18 +73,18 @@ exec sleep infinity
 """
 
 # The part of longfat-nics that runs rely on. A cable of veth goes with the namespace that had one of its ends: it is
-# laid again, by whichever of the two hosts comes first. One with a delay leads through the namespace "paths".
+# laid again, by whichever of the two hosts comes first.
 NICS = """\
 #!/bin/sh
 set -eu
 if [ "$1" = find ]; then cat /run/shared/$(hostname).json; exit; fi
 exec 9>/run/shared/lock
 flock 9
-while read -r cable mac one far far_mac other; do
+while read -r cable mac one far_mac other; do
     ip -n "$one" link show "$cable" >/dev/null 2>&1 ||
-        ip -n "$one" link add "$cable" address "$mac" type veth peer name "$far" address "$far_mac" netns "$other"
+        ip -n "$one" link add "$cable" address "$mac" type veth peer name "$cable" address "$far_mac" netns "$other"
     ip -n "$one" link set "$cable" up
-    ip -n "$other" link set "$far" up
+    ip -n "$other" link set "$cable" up
 done </run/shared/cables
 """
 
@@ -127,22 +121,19 @@ class Lab:
 
 
 @contextmanager
-def lab_in_namespaces(own_us: Mapping[str, int] = NO_DELAYS) -> Iterator[Lab]:
-    """Three hosts, until the block ends; ``own_us`` has round trips of cables with a delay of their own.
-
-    Needs root; skips the test where even root can make no namespaces.
-    """
+def lab_in_namespaces() -> Iterator[Lab]:
+    """Start three hosts, as root, until the block ends. Skips the test where even root can make no namespaces."""
     if subprocess.run(["unshare", "--mount", "--net", "--uts", "true"], capture_output=True).returncode:
         pytest.skip("no namespaces can be made here, as in a container without privileges")
     root = open_virtual().root
     with tempfile.TemporaryDirectory(prefix="lab-") as name:
         shared = Path(name)
         lab = Lab(shared / "lab", shared / "programs", shared)
-        _write_files(lab, own_us)
+        _write_files(lab)
         command = ["unshare", "--mount", "sh", "-c", HOSTS, "sh"]
         process = subprocess.Popen(
             [*command, str(root), name, *ROLES],
-            env=os.environ | {"HOST": HOST, "READY": READY, "PYTHON": sys.executable, "DELAYING": str(DELAYING)},
+            env=os.environ | {"HOST": HOST, "READY": READY},
             process_group=0,
         )
         try:
@@ -162,16 +153,16 @@ def _await_hosts(shared: Path, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.05)
 
 
-def _write_files(lab: Lab, own_us: Mapping[str, int]) -> None:
+def _write_files(lab: Lab) -> None:
     for folder in (lab.folder, lab.programs):
         folder.mkdir()
     for path, text in ((lab.shared / "longfat-nics", NICS), (lab.programs / "ssh", SSH)):
         path.write_text(text.replace("@FOLDER@", shlex.quote(str(lab.shared))))
         path.chmod(0o755)
-    cables = "".join(_laid(cable, 2 * k, cable in own_us) for k, cable in enumerate(CABLES))
-    (lab.shared / "cables").write_text(cables)
-    delays = "".join(f"{cable}-1 {cable}-2 {own // 2}\n" for cable, own in own_us.items())
-    (lab.shared / "delays").write_text(delays)
+    ends = (f"02:00:00:01:0{number}:0" for number in range(len(CABLES)))
+    laid = zip(ends, CABLES.items(), strict=True)
+    lines = (f"{cable} {mac}1 {one} {mac}2 {other}\n" for mac, (cable, (one, other)) in laid)
+    (lab.shared / "cables").write_text("".join(lines))
     links = {host: [cable for cable, ends in CABLES.items() if host in ends] for host in ROLES}
     for host, own in links.items():
         (lab.shared / f"{host}.json").write_text(json.dumps({cable: cable for cable in own}))
@@ -186,18 +177,8 @@ def _write_files(lab: Lab, own_us: Mapping[str, int]) -> None:
         for host, role in ROLES.items()
     ]
     tags = {"study": "test", "owner": "test", "expires": None}
-    paths = {cable: {"round_trip_us": own} for cable, own in own_us.items()}
-    inventory = {"format": 1, "environment": "existing", "tags": tags, "hosts": hosts, "paths": paths}
+    inventory = {"format": 1, "environment": "existing", "tags": tags, "hosts": hosts, "paths": {}}
     (lab.folder / "inventory.json").write_text(json.dumps(inventory))
-
-
-def _laid(cable: str, number: int, delayed: bool) -> str:
-    """The lines of a cable's veths: name, address and host of one end, then of the other."""
-    one, other = CABLES[cable]
-    near, far = (f"02:00:00:01:0{number + k}:0" for k in range(2))
-    if not delayed:
-        return f"{cable} {near}1 {one} {cable} {near}2 {other}\n"
-    return f"{cable} {near}1 {one} {cable}-1 {far}1 paths\n{cable} {near}2 {other} {cable}-2 {far}2 paths\n"
 
 
 def environment(lab: Lab) -> dict[str, str]:

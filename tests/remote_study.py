@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small study for tests of ``--on``: its repository, its dataset by one machine, and nodes that can be faulty."""
+"""A small study for tests of ``--on``: its repository, its dataset by one machine, and the variables of its nodes."""
 
 from __future__ import annotations
 
@@ -31,23 +31,13 @@ experiments:
       product: {window: [64 KiB, 128 KiB, 256 KiB, 512 KiB, 1 MiB, 2 MiB]}
     repetitions: 2
 """
-# Registers the backend ``fake`` in each process, with the duration and the fault that the node's variables name.
+# Registers the backend ``fake`` in each process, with the duration of runs that the node's variable names.
 SITE = """
 import os
-from dataclasses import dataclass
 import fake_backend as fake
 
-class Runs(dict):
-    def get(self, run_id, default=None):
-        return os.environ.get("NODE_FAULT", default)
-
-@dataclass(frozen=True)
-class Backend(fake.FakeBackend):
-    def pins(self):
-        return super().pins() | ({"code": os.environ["NODE_CODE"]} if "NODE_CODE" in os.environ else {})
-
 seconds = float(os.environ.get("NODE_SECONDS", "0.4"))
-fake.open_backend = lambda name, say, **settings: Backend(wall_seconds=seconds, faults=Runs())
+fake.open_backend = lambda name, say, **settings: fake.FakeBackend(wall_seconds=seconds)
 """
 
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 from dockerd import Docker, docker
@@ -24,7 +23,6 @@ from longfat.guest.counters import PRESSURE, pressure_us
 from longfat.system.errors import RigError
 
 MOMENT_S = 10.0
-ENDED = 124  # the exit status of timeout(1) when the time is over
 STARVED = re.compile(r"tasks waited for a CPU \d+ % of the time, allowed \d+ %")  # and no other reason beside it
 
 
@@ -57,12 +55,6 @@ def skip_if_starved(results: Path) -> None:
     reasons = [row["reason"] for row in rows]
     if reasons and all(STARVED.fullmatch(reason) for reason in reasons):
         pytest.skip(f"the machine is too busy for real time: {'; '.join(reasons)}")
-
-
-def skip_if_waiting(done: CompletedProcess[str]) -> None:
-    """Skip the test where its command was ended by timeout(1) while it waited for a calm machine to repeat a run."""
-    if done.returncode == ENDED and (told := STARVED.findall(done.stdout)):
-        pytest.skip(f"the machine is too busy for real time: {'; '.join(told)}")
 
 
 def skip_if_busy(file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep) -> None:

@@ -11,7 +11,6 @@ import os
 import pwd
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+import psutil
 import pytest
 
 from longfat.builds.packages import missing_packages
@@ -54,8 +54,6 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerType=sched/builtin
 SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0,requeue_delay=1
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
 SlurmdTimeout=6
 SlurmctldTimeout=10
 KillWait=5
@@ -63,8 +61,7 @@ InactiveLimit=0
 ReturnToService=2
 MinJobAge=300
 {nodes}
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=0
-PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=9
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
@@ -97,9 +94,10 @@ class Slurm:
         daemon = self.daemons.pop(node)
         spool = str(self.folder / f"spool-{node}")
         for process in (daemon.pid, *_steps(spool, node)):
-            for each in _tree(process):
-                with suppress(ProcessLookupError):
-                    os.kill(each, signal.SIGKILL)
+            with suppress(psutil.NoSuchProcess):
+                root = psutil.Process(process)
+                for each in (root, *root.children(recursive=True)):
+                    each.kill()
         daemon.wait()
 
     def is_idle(self) -> bool:
@@ -218,16 +216,6 @@ def _steps(spool: str, node: str) -> list[int]:
             line = (path / "cmdline").read_bytes()
             if line.startswith(b"slurmstepd") and f"SLURMD_NODENAME={node}\0".encode() in words:
                 found.append(int(path.name))
-    return found
-
-
-def _tree(process: int) -> list[int]:
-    """A process and all of its descendants."""
-    found = [process]
-    for each in found:
-        with suppress(OSError):
-            for task in Path("/proc", str(each), "task").iterdir():
-                found += [int(child) for child in (task / "children").read_text().split()]
     return found
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests in several processes: most of them run beside each other, some in one process, some alone.
+"""Tests in several processes: most run at the same time, some in one process, some alone.
 
-Alone is what runs in real time or owns the machine's network. What owns its daemons (Docker, Slurm) or virtual machines
-runs in one process, one after the other, beside tests that do not. Must not assert anything.
+Tests in real time, or with the machine's network, run alone. Tests with daemons (Docker, Slurm) or virtual machines run
+in one process, one after the other, while others run. Must not assert anything.
 """
 
 from __future__ import annotations
@@ -20,41 +20,46 @@ WORKERS = 4  # at most: each may boot a guest, and needs the memory for it
 
 
 def is_alone(item: pytest.Item | None) -> bool:
-    """Whether this is a test beside which no other may run."""
+    """Return whether no other test may run at the same time."""
     return item is not None and any(mark.name == ALONE for mark in item.iter_markers())
 
 
 def group(nodeid: str) -> str:
-    """Name what one process runs: the test's file, or all that is apart."""
+    """Return the name of the tests that one process runs: the test's file, or all that are apart."""
     file = nodeid.partition("::")[0]
     return "apart" if Path(file).parent.name in APART else file
 
 
 class ByGroup(LoadFileScheduling):
-    """What xdist asks."""
+    """Send the tests of a group to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group(nodeid)
 
 
 def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Order what is apart before the rest, since it takes longest, and in it what is alone last.
+    """Order tests that are apart first, in which those that are alone come last, then slow tests, then the rest.
 
-    Then the other processes, which wait meanwhile, have least left to do.
+    While one runs alone the other processes wait: at that time they have least left to do.
     """
-    return sorted(items, key=lambda item: (item.path.parent.name not in APART, is_alone(item)))
+
+    def place(item: pytest.Item) -> tuple[bool, bool, bool]:
+        is_slow = any(mark.name == "slow" for mark in item.iter_markers())
+        return item.path.parent.name not in APART, is_alone(item), not is_slow
+
+    return sorted(items, key=place)
 
 
 def workers(arguments: list[str]) -> int:
-    """How many processes share the tests that pytest's arguments name: none beside its own for single files."""
+    """Return the number of processes for the tests that pytest's arguments name: none but its own for single files."""
     files = all(Path(argument.partition("::")[0]).is_file() for argument in arguments)
     return 0 if files else min(len(os.sched_getaffinity(0)), WORKERS)
 
 
 class Turns:
-    """What a process holds while it runs a test: a lock that many share, or that it has for itself.
+    """The lock of a process while it runs a test, which many processes share or one has for itself.
 
-    Who waits at the gate to be alone lets nobody pass, and so waits no longer than for the tests that already run.
+    A process that waits at the gate to be alone lets no other pass, so it waits only for the tests that already run.
     ``gate`` and ``room`` are files that exist; nothing is written to them.
     """
 

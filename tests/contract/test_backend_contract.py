@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one suite that each backend has to pass: what docs/data.md promises of a run folder."""
+"""The suite that each backend passes: the files of a run folder (docs/data.md), refusals, and nothing left behind."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import json
-from collections.abc import Iterator
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import cable_spec, delay_spec
+from machine import descendants, network_state
 from scarce_backends import realtime, simulator
 
 from longfat.backends.protocol import FEATURES, Backend, Feature, Traits, needed
@@ -47,6 +53,7 @@ OF_KERNELS = (
 QUEUE_COLUMNS = (
     "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total"
 )
+PATIENCE_S = 20.0
 RED: dict[str, Scalar] = {
     "min": 20_000,
     "max": 60_000,
@@ -147,14 +154,30 @@ def asking_for(feature: str, spec: RunSpec) -> RunSpec:
 
 
 @pytest.fixture(scope="module")
-def folder(backend: Backend, spec: RunSpec, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of one run of ``spec``, which no test writes to."""
-    path = tmp_path_factory.mktemp("run")
+def folder(backend: Backend, traits: Traits, spec: RunSpec, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of one run of ``spec``, which left the machine as it was. No test writes to it."""
+    path, before = tmp_path_factory.mktemp("run"), network_state()
     backend.run(spec, path)
+    if traits.clock == "real":  # no other test runs meanwhile
+        assert network_state() == before
+        assert await_(lambda: not programs_of_runs()), programs_of_runs()
     return path
 
 
-def read_json(path: Path) -> object:
+def programs_of_runs() -> list[str]:
+    """Return command lines of programs that only a run in real time starts."""
+    names = ("iperf", "mnexec", "tcpdump", "container_init.py", "bash --norc", "longfat.backends.testbed.agent")
+    return [line for line in descendants().values() if any(name in line for name in names)]
+
+
+def await_(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return condition()
+
+
+def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -163,63 +186,44 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_pins_name_the_backend_and_all_that_takes_part(backend: Backend) -> None:
+def test_a_backend_works_here_and_names_all_that_takes_part(backend: Backend) -> None:
     pins = backend.pins()
     assert set(pins) == {"backend", "kernel", "image", "code"}
     assert pins["backend"] == backend.name
     assert pins == backend.pins()
-
-
-def test_a_backend_can_work_here_and_knows_reno(backend: Backend) -> None:
     assert backend.capabilities().reasons == ()
-    assert "reno" in backend.capabilities().ccas
 
 
-def test_a_possible_run_is_not_refused(backend: Backend, spec: RunSpec) -> None:
+def test_a_possible_run_is_accepted_and_an_unknown_algorithm_refused(backend: Backend, spec: RunSpec) -> None:
     assert backend.refuses(spec) == ()
-
-
-def test_an_unknown_algorithm_is_refused_with_the_nearest_name(backend: Backend, spec: RunSpec) -> None:
     flow = dataclasses.replace(spec.flows[0], cca="renno")
     (reason,) = backend.refuses(dataclasses.replace(spec, flows=(flow,)))
-    assert "no congestion control 'renno'" in reason
-    assert "did you mean 'reno'?" in reason
+    assert "'renno'" in reason and "'reno'" in reason
 
 
-@pytest.mark.parametrize("feature", sorted(FEATURES))
 def test_a_feature_that_the_backend_lacks_is_refused_with_those_that_have_it(
-    backend: Backend, traits: Traits, spec: RunSpec, feature: str
+    backend: Backend, traits: Traits, spec: RunSpec
 ) -> None:
-    asked = asking_for(feature, spec)
-    assert feature in needed(asked)
-    reason = lacking(backend.name, feature, needed(asked)[feature])
-    assert (reason in backend.refuses(asked)) is (feature not in traits.can)
-    others = [name for name in backend_names() if feature in traits_of(name).can]
-    assert others != []
-    assert all(name in reason for name in others)
+    for feature in sorted(FEATURES):
+        asked = asking_for(feature, spec)
+        assert feature in needed(asked)
+        reason = lacking(backend.name, feature, needed(asked)[feature])
+        assert (reason in backend.refuses(asked)) is (feature not in traits.can), feature
+        others = [name for name in backend_names() if feature in traits_of(name).can]
+        assert others and all(name in reason for name in others), feature
 
 
-def test_a_run_leaves_the_files_of_execute_alone(folder: Path) -> None:
+def test_a_run_is_ok_ends_after_the_last_flow_and_names_its_kernel(folder: Path, spec: RunSpec) -> None:
     assert not {"run.json", "spec.json", "SHA256SUMS"} & {path.name for path in folder.iterdir()}
-
-
-def test_the_outcome_is_ok_and_ends_after_the_last_flow(folder: Path, spec: RunSpec) -> None:
-    outcome = read_json(folder / "outcome.json")
-    assert isinstance(outcome, dict)
+    outcome, environment = (read_json(folder / f"{name}.json") for name in ("outcome", "environment"))
     assert (outcome["status"], outcome["reason"]) == ("ok", None)
     assert outcome["end_us"] >= spec.end_us
-
-
-def test_the_environment_names_kernel_and_algorithms(folder: Path) -> None:
-    environment = read_json(folder / "environment.json")
-    assert isinstance(environment, dict)
     assert set(environment) == {"kernel_release", "ccas"}
     assert "reno" in environment["ccas"]
 
 
-def test_what_was_declared_is_read_back(folder: Path, spec: RunSpec) -> None:
+def test_declared_settings_are_read_back(folder: Path, spec: RunSpec, traits: Traits) -> None:
     achieved = read_json(folder / "achieved.json")
-    assert isinstance(achieved, dict)
     assert achieved["nodes"]["client1"] == {"sysctls": {"net.ipv4.tcp_sack": "1"}, "offloads_on": []}
     found = {entry["interface"]: entry for entry in achieved["interfaces"]}
     declared = {port.name: port for port in ports(spec)}
@@ -233,24 +237,13 @@ def test_what_was_declared_is_read_back(folder: Path, spec: RunSpec) -> None:
             assert (found[name]["queue_kind"], found[name]["limit_packets"]) == ("pfifo", 100)
     delay_us = sum(port.egress.delay_us for port in declared.values())
     assert delay_us <= achieved["flows"][0]["base_rtt_us"] <= delay_us + 1000
-    assert achieved["flows"][0]["cca"] == "reno"
-    assert achieved["flows"][0]["cca_parameters"] == {}
+    assert (achieved["flows"][0]["cca"], achieved["flows"][0]["cca_parameters"]) == ("reno", {})
     assert achieved["memory_pressure"] == 0
-
-
-def test_time_that_tasks_waited_for_a_cpu_is_told_where_time_is_real(traits: Traits, folder: Path) -> None:
-    achieved = read_json(folder / "achieved.json")
-    assert isinstance(achieved, dict)
-    if traits.clock == "real":
-        assert achieved["cpu_pressure_us"] >= 0
-    else:
-        assert achieved["cpu_pressure_us"] is None
+    assert (achieved["cpu_pressure_us"] is not None) is (traits.clock == "real")
 
 
 def test_a_flow_reports_a_goodput_that_its_path_allows(folder: Path, spec: RunSpec) -> None:
-    flows = read_json(folder / "flows.json")
-    assert isinstance(flows, list)
-    (flow,) = flows
+    (flow,) = read_json(folder / "flows.json")
     assert (flow["flow"], flow["sender"], flow["receiver"]) == ("stream1", "client1", "server")
     assert flow["bytes_received"] > 0
     (rate,) = {port.egress.rate_bps for port in ports(spec)} - {None}
@@ -258,16 +251,13 @@ def test_a_flow_reports_a_goodput_that_its_path_allows(folder: Path, spec: RunSp
     assert 0 < flow["goodput_bps"] < rate
 
 
-def test_sockets_are_sampled_from_start_to_end(folder: Path, backend: Backend, traits: Traits) -> None:
+def test_sockets_and_queues_are_sampled_from_start_to_end(folder: Path, backend: Backend, traits: Traits) -> None:
     rows = read_csv(folder / "sockets.csv")
     simulated = traits.kernel == "none" or backend.name == "fake"
     assert ",".join(rows[0]) == SOCKET_COLUMNS + ("" if simulated else OF_KERNELS)
     assert len(rows) >= 9
     assert {row["flow"] for row in rows} == {"stream1"}
     assert all(int(row["cwnd_segments"]) >= 1 for row in rows)
-
-
-def test_queues_are_sampled_for_each_interface(folder: Path) -> None:
     rows = read_csv(folder / "queues.csv")
     assert ",".join(rows[0]) == QUEUE_COLUMNS
     shaped = [row for row in rows if row["interface"] == "client1-eth0"]
@@ -275,60 +265,58 @@ def test_queues_are_sampled_for_each_interface(folder: Path) -> None:
     assert int(shaped[-1]["sent_bytes"]) > int(shaped[0]["sent_bytes"])
 
 
-@pytest.fixture
-def captured(folder: Path, traits: Traits) -> Path:
-    """The folder of the run, if its flow was captured; that others leave no capture is asserted here."""
+def test_a_captured_flow_has_its_whole_capture_and_the_series_from_it(
+    folder: Path, spec: RunSpec, traits: Traits
+) -> None:
     if Feature.CAPTURE not in traits.can:
         assert not list(folder.glob("captures/*"))
-        pytest.skip("the backend takes no captures, and refuses them")
-    return folder
-
-
-def test_a_captured_flow_has_its_capture_and_outstanding_data(captured: Path, spec: RunSpec) -> None:
-    folder = captured
+        return
     delayed = any(port.egress.delay_us for port in ports(spec))
     segments = 10 if delayed else 1  # a cable holds few: what waits in the sender's queue is not captured yet
     assert (folder / "captures" / "stream1.pcap").stat().st_size >= 24
     rows = read_csv(folder / "outstanding" / "stream1.csv")
     assert list(rows[0]) == ["t_us", "outstanding_bytes"]
     assert max(int(row["outstanding_bytes"]) for row in rows) > segments * 1448
-
-
-def test_a_captured_flow_has_its_throughput_over_time(captured: Path) -> None:
-    path = captured / "throughput" / "stream1.csv"
-    assert path.read_text(encoding="utf-8").startswith("t_us,bytes_per_s\n")
-    rows = read_csv(path)  # none, when the flow has fewer packets than are averaged
-    times = [int(row["t_us"]) for row in rows]
-    assert times == sorted(times)
-    assert all(0 < int(row["bytes_per_s"]) < 1e9 / 8 for row in rows)
-
-
-def test_a_capture_without_declared_loss_is_whole(captured: Path) -> None:
-    achieved = read_json(captured / "achieved.json")
-    assert isinstance(achieved, dict)
-    assert set(achieved["capture"]["stream1"]) == {"captured", "dropped", "removed"}
-    assert achieved["capture"]["stream1"]["dropped"] == 0
-    assert achieved["capture"]["stream1"]["removed"] == 0
+    throughput = folder / "throughput" / "stream1.csv"
+    assert throughput.read_text(encoding="utf-8").startswith("t_us,bytes_per_s\n")
+    assert all(0 < int(row["bytes_per_s"]) < 1e9 / 8 for row in read_csv(throughput))
+    count = read_json(folder / "achieved.json")["capture"]["stream1"]
+    assert count == {"captured": count["captured"], "dropped": 0, "removed": 0}
 
 
 def test_counters_and_iperf_texts_are_kept_where_there_are_hosts(folder: Path, spec: RunSpec, traits: Traits) -> None:
     counters = read_json(folder / "counters.json")
-    assert isinstance(counters, dict)
     assert set(counters) <= {node.name for node in spec.nodes}
     if traits.kernel == "none":
         assert not any(counters.values())
         assert not (folder / "iperf").exists()
         return
     assert counters["client1"]["Tcp.OutSegs"] > 100
-    assert (folder / "iperf" / "stream1.client.txt").read_text(encoding="utf-8")
-    assert (folder / "iperf" / "stream1.server.txt").read_text(encoding="utf-8")
+    assert all((folder / f"iperf/stream1.{end}.txt").stat().st_size for end in ("client", "server"))
 
 
 def test_the_same_run_gives_the_same_bytes(backend: Backend, spec: RunSpec, folder: Path, tmp_path: Path) -> None:
     if traits_of(backend.name).clock == "real":
-        pytest.skip("no two runs in real time are alike")
+        pytest.skip("two runs in real time differ")
     backend.run(spec, tmp_path)
     names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     assert names == sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
     differing = [name for name in names if (folder / name).read_bytes() != (tmp_path / name).read_bytes()]
     assert differing == []
+
+
+def test_a_worker_that_is_killed_takes_its_run_with_it(
+    backend: Backend, traits: Traits, spec: RunSpec, tmp_path: Path
+) -> None:
+    if traits.clock != "real":
+        pytest.skip("of guests by tests/virtual/test_endings.py")
+    before = network_state()
+    worker = multiprocessing.get_context("fork").Process(target=backend.run, args=(spec, tmp_path))
+    worker.start()
+    assert await_(lambda: any("iperf" in line for line in programs_of_runs())), "the run never started"
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.join(PATIENCE_S)
+    assert await_(lambda: not programs_of_runs()), programs_of_runs()
+    assert await_(lambda: network_state() == before)
+    assert not (tmp_path / "outcome.json").exists()

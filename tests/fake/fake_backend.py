@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A backend with known truth: writes the files of a laboratory, computed by ``fake_truth`` instead of measured.
+"""A backend with known truth: writes the files of a guest, computed by ``fake_truth`` instead of measured.
 
 Serves the tests of everything downstream of a run. It is registered under the name ``fake`` when this module is
 imported: here by ``conftest``, in processes that tests start by ``sitecustomize``. Its iperf2 texts and captures are
@@ -47,7 +47,7 @@ from longfat.system.errors import RigError
 from longfat.system.identity import KernelSource, code_identity
 from longfat.system.parent import end_with_parent
 
-TRAFFIC = {Web.what, Udp.what, Ping.what}  # besides flows
+TRAFFIC = {Web.what, Udp.what, Ping.what}  # in addition to flows
 NOT_DRAWN = {Feature.CLOCKS, Feature.PROCESSING}
 TRAITS = {"fake": Traits(can=frozenset(Feature) - BEYOND_KERNELS - NOT_DRAWN | TRAFFIC)}
 FOLDER = Path(__file__).parent
@@ -206,17 +206,18 @@ class FakeBackend:
         }
 
 
+def _ends(one: Flow | Udp | Web) -> dict[str, object]:
+    times = {"start_us": one.start_us, "end_us": one.start_us + one.duration_us}
+    return {"sender": one.sender, "receiver": one.receiver, **times}
+
+
 def _flow_report(spec: RunSpec, flow: Flow) -> dict[str, object]:
-    end_us = flow.start_us + flow.duration_us
-    amount = truth.received_bytes(spec, flow, end_us)
+    amount = truth.received_bytes(spec, flow, flow.start_us + flow.duration_us)
     complete = {} if flow.transfer_bytes is None else {"transfers": amount // flow.transfer_bytes}
     return {
         "flow": flow.name,
-        "sender": flow.sender,
-        "receiver": flow.receiver,
         "cca": flow.cca,
-        "start_us": flow.start_us,
-        "end_us": end_us,
+        **_ends(flow),
         "bytes_sent": amount,
         "bytes_received": amount,
         "goodput_bps": truth.goodput_bps(spec, flow),
@@ -229,13 +230,10 @@ def _web_report(users: Web) -> dict[str, object]:
     replies = truth.web_replies(users)
     return {
         "web": users.name,
-        "sender": users.sender,
-        "receiver": users.receiver,
         "cca": users.cca,
+        **_ends(users),
         "model": users.model,
         "users": users.users,
-        "start_us": users.start_us,
-        "end_us": users.start_us + users.duration_us,
         "bytes_received": replies * truth.WEB_REPLY_BYTES,
         "replies": replies,
         "unfinished": 0,
@@ -312,10 +310,7 @@ def _udp_report(spec: RunSpec, one: Udp) -> dict[str, object]:
     count = round(due_bytes(asdict(one), one.duration_us / 1e6) / size)
     return {
         "udp": one.name,
-        "sender": one.sender,
-        "receiver": one.receiver,
-        "start_us": one.start_us,
-        "end_us": one.start_us + one.duration_us,
+        **_ends(one),
         "packet_bytes": size,
         **dict.fromkeys(("due_packets", "sent_packets", "received_packets", "arrived_packets"), count),
     }

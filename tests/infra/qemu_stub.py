@@ -2,8 +2,7 @@
 """Stands in for QEMU: keeps its promises as a process and to the network, and runs nothing.
 
 It writes the PID file, goes into the background, greets on the forwarded port as SSH does and makes the sockets of the
-links. Its first argument is a folder: a file NAME.refuse there makes the machine NAME fail to start, one NAME.silent
-makes it start without greeting.
+links. Its first argument is a folder: with a file NAME.silent there, the machine NAME starts without greeting.
 """
 
 from __future__ import annotations
@@ -49,8 +48,6 @@ def make_links(arguments: list[str]) -> list[socket.socket]:
 def main() -> None:
     behaviour, arguments = Path(sys.argv[1]), sys.argv[2:]
     name = option(arguments, "-name")
-    if (behaviour / f"{name}.refuse").exists():
-        refuse("this machine was told to refuse")
     for drive in re.findall(r"file=([^, ]+),format=raw", " ".join(arguments)):
         if not Path(drive).exists():
             refuse(f"Could not open '{drive}'")

@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import Any
 
 PATIENCE_S = 600  # emulation on a busy machine; an idle one takes half a minute
-OTHER_PORT = 2222  # of the machine, where no service of its own listens
 LINKS = {"left": "52:54:00:00:00:01", "right": "52:54:00:00:00:02"}
 
 
@@ -30,11 +29,9 @@ class DebianMachine:
         self.key = folder / "id_ed25519"
         self._disk = disk
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as free, socket.socket() as other:
+        with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            other.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
-            self.other_port: int = other.getsockname()[1]
 
     def __enter__(self) -> DebianMachine:
         for name, comment in ((self.key, "user"), (self.folder / "ssh_host_ed25519_key", "host")):
@@ -57,7 +54,7 @@ class DebianMachine:
 
     def wait(self) -> None:
         """Until SSH answers. Raises RuntimeError with the console when it never does."""
-        self._wait_until(lambda: self.greets(self.port), "SSH does not answer")
+        self._wait_until(self._greets, "SSH does not answer")
 
     def wait_for_kernels(self, *releases: str) -> None:
         """Until these are the kernels that were started last, and SSH answers."""
@@ -71,19 +68,18 @@ class DebianMachine:
         """The release of each kernel that wrote to the console, in the order of their starts."""
         return re.findall(r"Linux version (\S+)", self.console.read_text(errors="replace"))
 
-    def greets(self, port: int) -> bool:
-        """Whether an SSH server of the machine says something on this port of the host."""
+    def _greets(self) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
                 return connection.recv(4) == b"SSH-"
         except OSError:
             return False
 
-    def ask(self, command: str, given: str = "") -> str:
-        """What a command prints on the machine, which reads what is ``given``."""
+    def ask(self, command: str) -> str:
+        """Return the output of a command on the machine."""
         options = ["-o", f"UserKnownHostsFile={self.folder}/lab/known_hosts", "-o", "StrictHostKeyChecking=yes"]
         argv = ["ssh", "-i", str(self.key), "-p", str(self.port), *options, "root@127.0.0.1", command]
-        done = subprocess.run(argv, capture_output=True, text=True, input=given)
+        done = subprocess.run(argv, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"{command}: {done.stderr}")
         return done.stdout.strip()
@@ -125,7 +121,7 @@ class DebianMachine:
         raise RuntimeError(f"{complaint}\n{self.console.read_text(errors='replace')[-4000:]}")
 
     def _command(self) -> list[str]:
-        doors = f"hostfwd=tcp:127.0.0.1:{self.port}-:22,hostfwd=tcp:127.0.0.1:{self.other_port}-:{OTHER_PORT}"
+        door = f"hostfwd=tcp:127.0.0.1:{self.port}-:22"
         # The cards of the data plane are of another driver than that of SSH, one whose rings can be set.
         cards: list[str] = []
         for number, (link, mac) in enumerate(LINKS.items()):
@@ -143,7 +139,7 @@ class DebianMachine:
             ),
             *("-drive", f"file={self.folder}/seed.tar,format=raw,if=none,id=seed,readonly=on"),
             *("-device", "virtio-blk-pci,drive=seed,serial=longfat-seed"),
-            *("-netdev", f"user,id=ssh,restrict=on,ipv6=off,net=192.168.127.0/24,{doors}"),
+            *("-netdev", f"user,id=ssh,restrict=on,ipv6=off,net=192.168.127.0/24,{door}"),
             *("-device", "virtio-net-pci,netdev=ssh"),
             *cards,
         ]

@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from debian_machine import OTHER_PORT, DebianMachine
+from debian_machine import DebianMachine
 from lab_requirements import lacking, packages
 
 from longfat.builds.disk import build_disk
+from longfat.study.catalog.ccas import CCAS
 
 pytestmark = pytest.mark.infra
 
@@ -81,34 +79,6 @@ def play(machine: DebianMachine, kernel: Path, *options: str) -> tuple[dict[str,
     return counts, output
 
 
-def cloud_config(folder: Path) -> dict[str, Any]:
-    """What Terraform's module first_boot tells cloud-init for a machine whose SSH is open to QEMU's network."""
-    program = shutil.which("terraform") or shutil.which("tofu")
-    if program is None:
-        pytest.skip("the packet filter is written by terraform or tofu, and neither is in PATH")
-    done = subprocess.run(
-        [program, f"-chdir={INFRA / 'terraform/modules/first_boot'}", "console"],
-        input="jsonencode(local.cloud_config)",
-        env=os.environ
-        | {
-            "TF_CLI_CONFIG_FILE": os.devnull,
-            "TF_DATA_DIR": str(folder),
-            "TF_VAR_ssh_public_keys": '["ssh-ed25519 AAAA"]',
-            "TF_VAR_ssh_prefixes": '["192.168.127.0/24", "2001:db8::/48"]',
-        },
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return dict(json.loads(json.loads(done.stdout)))  # a string for Terraform, too
-
-
-def listen(machine: DebianMachine) -> None:
-    """A second server of SSH, on a port that is none of SSH's."""
-    machine.ask(f"/usr/sbin/sshd -p {OTHER_PORT} -o PidFile=none")
-    assert machine.ask(f"ss -H -l -t -n sport = {OTHER_PORT}") != ""
-
-
 def release_of(package: Path) -> str:
     return package.name.removeprefix("linux-image-").split("_")[0]
 
@@ -148,27 +118,6 @@ def test_check_mode_passes_on_a_machine_that_nobody_prepared(machine: DebianMach
     assert release_of(package) not in machine.ask("ls /boot")
 
 
-def test_the_packet_filter_holds_under_a_kernel_with_ipv6(machine: DebianMachine, tmp_path: Path) -> None:
-    told = cloud_config(tmp_path)
-    listen(machine)
-    assert machine.greets(machine.other_port)
-
-    for file in told["write_files"]:
-        path = shlex.quote(file["path"])
-        machine.ask(f"mkdir -p $(dirname {path}) && cat >{path}", file["content"])
-    for command in told["runcmd"]:
-        machine.ask(shlex.join(command))
-
-    assert not machine.greets(machine.other_port)
-    assert machine.ask("nft list tables") == "table ip longfat\ntable ip6 longfat"
-    machine.ask("systemctl reload nftables.service")
-    machine.ask(
-        "cd /etc && mv nftables-ip6.conf kept && ! systemctl restart nftables.service && mv kept nftables-ip6.conf"
-    )
-    assert machine.ask("systemctl is-failed nftables.service") == "failed"
-    machine.ask("systemctl restart nftables.service")
-
-
 def test_a_kernel_that_nobody_confirms_gives_way_to_the_old_one(machine: DebianMachine, package: Path) -> None:
     """As if the new kernel could not be reached: the play does not wait for it."""
     old = machine.ask("uname -r")
@@ -188,26 +137,14 @@ def test_the_first_run_boots_the_kernel_and_sets_everything(machine: DebianMachi
     assert counts["failed"] == 0, output[-6000:]
     assert machine.ask("uname -r") == release_of(package) != old
     assert settings(machine) == SET
+    assert set(CCAS) <= set(machine.ask("sysctl --values net.ipv4.tcp_available_congestion_control").split())
     assert machine.ask("grub-editenv list | grep next_entry=. || true") == ""
     assert machine.ask("ls /etc/systemd/system | grep -c trial || true") == "0"
 
 
-def test_the_packet_filter_holds_under_the_projects_kernel(machine: DebianMachine) -> None:
-    if "longfat" not in machine.ask("cat /etc/nftables.conf"):
-        pytest.skip("the machine was given no packet filter")
-    listen(machine)
-    assert not machine.greets(machine.other_port)
-    assert machine.ask("systemctl is-active nftables.service") == "active"
-    assert machine.ask("nft list tables") == "table ip longfat"
-
-
-def test_the_second_run_changes_nothing(machine: DebianMachine, package: Path) -> None:
-    counts, output = play(machine, package)
-    assert (counts["failed"], counts["changed"]) == (0, 0), output[-6000:]
-
-
-def test_check_mode_has_nothing_to_say_afterwards(machine: DebianMachine, package: Path) -> None:
-    counts, output = play(machine, package, "--check", "--diff")
+@pytest.mark.parametrize("options", [(), ("--check", "--diff")])
+def test_a_further_run_changes_nothing(machine: DebianMachine, package: Path, options: tuple[str, ...]) -> None:
+    counts, output = play(machine, package, *options)
     assert (counts["failed"], counts["changed"]) == (0, 0), output[-6000:]
 
 
@@ -237,8 +174,4 @@ def test_a_kernel_that_panics_gives_way_to_the_old_one(machine: DebianMachine, p
     assert "Kernel panic" in machine.console.read_text(errors="replace")
     assert machine.ask("grub-editenv list | grep ^saved_entry=") == entry
     assert machine.ask("ls /etc/systemd/system | grep -c trial || true") == "0"
-
-
-def test_what_was_set_is_there_after_a_start(machine: DebianMachine) -> None:
-    """The panic of the test before was one."""
-    assert settings(machine) == SET
+    assert settings(machine) == SET, "also after a start"

@@ -21,7 +21,7 @@ from longfat.execute.study import execute
 from longfat.plan import write_lock
 
 STUDY = StudyFolder(Path(__file__).parents[2] / "experiments" / "trinh-2004")
-SAMPLE = 5
+SAMPLE = 3
 
 
 def test_a_sample_of_the_runs_is_what_the_reference_of_the_repository_has(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts of a lab that are lost, full, changed or not prepared: what is said, and what is left of a run."""
+"""Hosts of a lab that are lost, full, changed, in use or not prepared: each error names its host."""
 
 from __future__ import annotations
 
@@ -61,15 +61,14 @@ def cards(lab: Lab, host: str) -> list[str]:
     return sorted(lab.say(host, "ip -brief link | cut -d@ -f1 | cut -d' ' -f1").split())
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_host_that_is_lost_fails_its_run_and_the_next_run_goes_on(
-    lab: Lab, backend: Backend, spec: RunSpec, tmp_path: Path, end: signal.Signals
+    lab: Lab, backend: Backend, spec: RunSpec, tmp_path: Path
 ) -> None:
     before = cards(lab, "receiver")
 
     def lose() -> None:
         await_program("iperf -c")
-        os.kill(lab.agent("receiver"), end)
+        os.kill(lab.agent("receiver"), signal.SIGKILL)
 
     thread = threading.Thread(target=lose)
     thread.start()
@@ -80,7 +79,6 @@ def test_a_host_that_is_lost_fails_its_run_and_the_next_run_goes_on(
         backend.run(spec, first)
     thread.join()
     assert caught.value.where == "receiver"
-    assert "longfat lab up" in str(caught.value.hint)
     assert not (first / "outcome.json").exists()
 
     backend.run(spec, second)
@@ -101,6 +99,9 @@ def test_an_error_names_the_host_with_the_full_disk(
         assert caught.value.where == "sender"
     finally:
         lab.say("sender", "rm /var/lib/longfat.full; mount -o remount,size=50% /var/lib")
+    end = time.monotonic() + PATIENCE_S
+    while agent_folders(lab, "sender") and time.monotonic() < end:  # removed by the agent, which ends on its own
+        time.sleep(0.1)
     assert agent_folders(lab, "sender") == ""
 
 
@@ -119,17 +120,18 @@ def test_two_runs_on_one_host_exclude_each_other(lab: Lab, backend: Backend, spe
     lab.say("sender", "mkdir -p /run/longfat")
     holder = lab.say("sender", "sh -c 'exec 9>/run/longfat/lock; flock 9; exec sleep 60' >/dev/null 2>&1 & echo $!")
     try:
-        with pytest.raises(RigError, match="another run uses this host"):
+        with pytest.raises(RigError, match="another run uses this host") as caught:
             backend.run(spec, tmp_path)
     finally:
         lab.say("sender", f"kill {holder}")
+    assert caught.value.where == "sender"
 
 
-def test_a_host_that_nobody_prepared_is_a_reason_with_the_command_that_does(lab: Lab) -> None:
+def test_an_unprepared_host_is_a_reason_not_to_run(lab: Lab) -> None:
     lab.say("router", "mv /usr/local/sbin/longfat-nics /usr/local/sbin/hidden")
     try:
         with on_lab(lab) as opened:
             (reason,) = opened.capabilities().reasons
     finally:
         lab.say("router", "mv /usr/local/sbin/hidden /usr/local/sbin/longfat-nics")
-    assert reason.startswith("router: no card is known for link left, right; longfat lab provision existing --lab lab")
+    assert reason.startswith("router: ")

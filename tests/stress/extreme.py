@@ -2,8 +2,8 @@
 """Executes extreme manifests that are allowed in virtual time: each run is valid, or has a reason.
 
 A round changes one to four keys of a plain experiment to the ends of the allowed range. If `check` accepts it, it is
-executed. A valid run has no goodput above the rate of its path, and every fourth is executed twice with byte-identical
-results; an invalid one has a reason that is no Python error. A run that takes too long is ended, and must end at once.
+executed. A valid run has no goodput above the rate of its path; an invalid one has a reason that is no Python error. A
+run that takes too long is ended, and must end at once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ EXTREMES: Sequence[tuple[str, Sequence[Any]]] = (
         "topology",
         [
             {"kind": "dumbbell", "rate": "5 Mbit/s", "rtt": "10 ms", "senders": 1, "host_rate": "unlimited"},
-            {"kind": "dumbbell", "rate": "5 Mbit/s", "rtt": "1 s", "senders": 9, "receivers": 9},
             {
                 "kind": "dumbbell",
                 "rate": "5 Mbit/s",
@@ -73,13 +72,6 @@ EXTREMES: Sequence[tuple[str, Sequence[Any]]] = (
     ("flows.0.start_jitter", ["1 us", "5 s"]),
     ("flows.0.streams", [2, 33, 100, 500]),
     ("flows.0.transfer", ["100 B", "1448 B", "1500 kB", "1 GiB"]),
-    (
-        "flows",
-        [
-            [*PLAIN["flows"], {**FLOW, "start": "900 ms"}],
-            [*PLAIN["flows"], {**FLOW, "from": "server", "to": "client1"}],
-        ],
-    ),
     ("drops", [[{"at": "0 s"}], [{"at": "500 ms"}], [{"at": f"{number} ms"} for number in (300, 500, 700, 900)]]),
     ("probes.sockets", ["1 ms", "1 s", "60 s"]),
     ("probes.queues", ["1 ms", None]),
@@ -91,7 +83,6 @@ EXTREMES: Sequence[tuple[str, Sequence[Any]]] = (
 )
 RUN_S = 75.0  # a longer run is ended
 END_S = 120.0
-TWICE = 0.25
 ERRORS = [name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)]
 PYTHON = re.compile(rf"Traceback|\b({'|'.join(ERRORS)})\b")
 HEADERS_BYTES, FRAME_BYTES = 40, 38  # of IPv4 and TCP, and around a packet of Ethernet: preamble, gap, header and FCS
@@ -121,15 +112,7 @@ def _round(study: Path, chance: random.Random) -> str:
         return "refused by check"
     if early := _executed(study, study / "first"):
         return early
-    found = judged(study / "first")
-    if found != "valid" or chance.random() >= TWICE:
-        return found
-    if early := _executed(study, study / "second"):
-        return early
-    build_dataset(study / "second")
-    one, other = ([run.measured for run in load_dataset(study / name).runs] for name in ("first", "second"))
-    assert one == other, "the second run measures something else"
-    return "valid, twice the same"
+    return judged(study / "first")
 
 
 def _executed(study: Path, results: Path) -> str:

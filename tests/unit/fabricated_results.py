@@ -90,6 +90,16 @@ figures:
     paper: no number stated
 """
 
+# Settings of a client and a server as a run without flows reads them back.
+READ_BACK = {
+    "nodes": {name: {"sysctls": {}, "offloads_on": []} for name in ("client1", "server")},
+    "interfaces": [],
+    "flows": [],
+    "cpu_pressure_us": None,
+    "memory_pressure": 0,
+}
+CAPTURED = {"capture": {"stream1": {"captured": 0, "dropped": 0, "removed": 0}}}
+
 Bend = Callable[[PlannedRun, Path], None]
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import socket
 import struct
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,10 @@ from conftest import delay_spec
 from longfat.dataset.columns import SOCKETS
 from longfat.dataset.parse import receiving_time
 from longfat.guest import netlink, sockets
-from longfat.guest.closings import Closings
 from longfat.guest.probes import SeenSockets
 
 DIAG = (Path(__file__).parents[1] / "data" / "linux-6.12-inet-diag-two-sockets.bin").read_bytes()
 OPEN = next(netlink.bodies(DIAG))
-MILLISECOND = 1_000_000
 
 
 def report(*, closed: bool = False, source_port: int = 40_000, last_ack_ms: int = 0) -> bytes:
@@ -42,17 +39,15 @@ def rows(seen: SeenSockets, t_us: int, *messages: bytes) -> list[tuple[str, str,
     return [(row[0], row[2], row[3]) for row in fields]
 
 
-def test_the_last_sample_is_of_the_last_acknowledgment_and_not_of_the_close() -> None:
+@pytest.mark.parametrize(("last_ack_ms", "t_us"), [(20, "170000"), (5000, "100000")])
+def test_the_last_sample_is_of_the_last_acknowledgment_and_never_before_the_one_that_was_taken(
+    last_ack_ms: int, t_us: str
+) -> None:
     seen = SeenSockets({5001: "f"})
     assert rows(seen, 100_000, report()) == [("100000", "0", "1")]
-    assert rows(seen, 190_000, report(closed=True, last_ack_ms=20)) == [("170000", "0", "7")]
+    assert rows(seen, 190_000, report(closed=True, last_ack_ms=last_ack_ms)) == [(t_us, "0", "7")]
     assert seen.ccas == {"f": "reno"}
-
-
-def test_the_last_sample_is_never_before_one_that_was_taken() -> None:
-    seen = SeenSockets({5001: "f"})
-    rows(seen, 100_000, report())
-    assert rows(seen, 190_000, report(closed=True, last_ack_ms=5000)) == [("100000", "0", "7")]
+    assert rows(SeenSockets({5001: "f"}), 130_000, report(closed=True)) == [("130000", "0", "7")]
 
 
 def test_a_connection_that_takes_the_port_of_an_ended_one_has_a_number_of_its_own() -> None:
@@ -60,26 +55,6 @@ def test_a_connection_that_takes_the_port_of_an_ended_one_has_a_number_of_its_ow
     rows(seen, 100_000, report(), report(source_port=40_001))
     rows(seen, 150_000, report(closed=True))
     assert rows(seen, 200_000, report(), report(source_port=40_001)) == [("200000", "1", "1"), ("200000", "2", "1")]
-
-
-def test_a_connection_between_two_samples_is_seen_by_its_last_report() -> None:
-    assert rows(SeenSockets({5001: "f"}), 130_000, report(closed=True)) == [("130000", "0", "7")]
-
-
-def test_reports_of_closed_sockets_wait_until_their_time_is_asked_for() -> None:
-    ours, kernel = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    ours.setblocking(False)
-    length = netlink.HEADER.size + len(OPEN)
-    with ours, kernel, Closings([ours]) as closings:
-        kernel.send(netlink.HEADER.pack(length, 20, 0, 0, 0) + OPEN)
-        while not closings._found:
-            pass
-        closings.add(1, [b"looked at"])
-        closings.stop()
-        assert list(closings.until(0)) == []
-        (first, second) = closings.until()
-        assert (first[1:], second[1:]) == ((0, [OPEN]), (1, [b"looked at"]))
-        assert list(closings.until()) == []
 
 
 def closed_at(*times_us: int) -> pa.Table:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws: formulas, what is read from traces of a known shape, points against a law, deviations. No kernel is needed."""
+"""Laws: formulas, metrics of traces of a known shape, points compared with a law, deviations. No kernel is needed."""
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,10 +20,7 @@ from longfat.metrics.data import FlowRows, NoValue, Point, Points, Samples
 from longfat.metrics.quantities import Pool, Selection
 from longfat.metrics.registry import load_own_metrics, metric
 from longfat.relations import formulas
-from longfat.relations.judge import Verdict
 from longfat.relations.points import farthest, places
-from longfat.relations.syntax import parse_expression
-from longfat.relations.tree import computed
 from longfat.system.errors import StudyError
 
 LAWS = Path(__file__).parents[2] / "experiments" / "_laws"
@@ -85,11 +81,6 @@ def test_the_table_of_highspeed_has_the_73_rows_of_the_rfc() -> None:
     assert [round(formulas.highspeed_decrease(rows[place]), 2) for place in (0, 1, 9, -1)] == [0.5, 0.44, 0.31, 0.09]
 
 
-def test_a_row_of_the_table_holds_up_to_its_window() -> None:
-    assert [formulas.highspeed_table_increase(window) for window in (118, 119, 1e6)] == [2, 3, 73]
-    assert formulas.highspeed_table_decrease(100) == formulas.highspeed_decrease(118)
-
-
 def test_the_response_function_meets_both_of_its_ends_and_is_standard_below() -> None:
     rfc = {"low_window": 38, "high_window": 83000, "high_p": 1e-7, "high_decrease": 0.1}
     assert formulas.highspeed_response_increase(38, **rfc) == 1
@@ -100,28 +91,11 @@ def test_the_response_function_meets_both_of_its_ends_and_is_standard_below() ->
     assert formulas.highspeed_kernel_increase(1000, **{**rfc, "high_window": 833.3}) == 1
 
 
-def test_cubic_has_made_up_for_a_loss_after_k() -> None:
-    assert [formulas.cubic_regained(share) for share in (0, 1)] == [0, 1]
-    assert formulas.CUBIC_C * formulas.cubic_k(1000) ** 3 == pytest.approx(300)
-
-
 def test_growth_is_counted_in_rtts(laws: ModuleType) -> None:
     (point,) = laws.growth(samples([100 + 3 * n for n in range(50)], 100))
     assert point.value == pytest.approx(3)
     (point,) = laws.relative_growth(samples([100 * 1.02**n for n in range(50)], 100))
     assert point.value == pytest.approx(0.02)
-
-
-def test_a_pause_of_a_flow_is_no_rtt(laws: ModuleType) -> None:
-    whole = samples([100 + n for n in range(40)], 100)
-    paused = Samples(**vars(whole) | {"t_us": whole.t_us + np.where(np.arange(40) > 20, 1e6, 0)})
-    assert laws.growth(paused)[0].value == pytest.approx(1)
-
-
-def test_the_time_to_a_window_is_found_between_two_samples(laws: ModuleType) -> None:
-    assert laws.rtts_to_reach(samples([100, 110, 120], 100), 115) == pytest.approx(1.5)
-    with pytest.raises(NoValue, match="does not reach 130"):
-        laws.rtts_to_reach(samples([100, 110, 120], 100), 130)
 
 
 def test_losses_separate_epochs_and_slow_start_belongs_to_none(laws: ModuleType) -> None:
@@ -131,12 +105,6 @@ def test_losses_separate_epochs_and_slow_start_belongs_to_none(laws: ModuleType)
     assert [epoch.samples.cwnd.tolist() for epoch in found] == [[40, 41, 42], [21, 22]]
     assert [epoch.window_before for epoch in found] == [None, 42]
     assert [(point.value, point.at["window"]) for point in laws.kept(whole)] == [(0.5, 42)]
-
-
-def test_a_law_is_taken_at_each_point_and_as_a_mean_over_an_array() -> None:
-    law = parse_expression("2 * scalable_increase(window, a=0.5)")
-    assert computed(law, Point(1, {"window": 10.0})) == 10
-    assert computed(law, Point(1, {"window": np.array([10.0, 30.0])})) == 20
 
 
 @pytest.fixture
@@ -157,7 +125,7 @@ CARRIED = {"a": {"one": 95.0, "two": 102.0}, "b": {"one": 100.0}}
 
 
 @pytest.mark.parametrize(("sign", "expected"), [("=", 0.95), (">=", 0.95), ("<=", 1.02), ("<", 1.02), (">", 0.95)])
-def test_of_all_points_the_farthest_from_the_law_decides(over: Selection, sign: str, expected: float) -> None:
+def test_the_point_farthest_from_the_law_decides(over: Selection, sign: str, expected: float) -> None:
     found = farthest(Pool(tables(RUNS, CARRIED)), over, lambda point: 100.0, sign)
     assert (found.value, found.interval(), found.n) == (expected, (expected, expected), 2)
 
@@ -167,11 +135,10 @@ def test_places_are_counted_over_all_points(over: Selection) -> None:
     assert places(Pool(tables(RUNS, {"a": {"one": 7.0}, "b": {"one": 7.0}})), over).value == 1
 
 
-def test_without_a_point_there_is_no_verdict(over: Selection) -> None:
-    with pytest.raises(NoValue, match="there is no such point"):
-        farthest(Pool(tables(RUNS, {"a": {"one": 0.0}, "b": {"one": 0.0}})), over, lambda point: 100.0, "=")
-    with pytest.raises(NoValue, match="not a number"):
-        farthest(Pool(tables(RUNS, {"a": {"one": float("nan")}, "b": {"one": 0.0}})), over, lambda point: 100.0, "=")
+@pytest.mark.parametrize("value", [0.0, float("nan")])
+def test_without_a_point_there_is_no_verdict(over: Selection, value: float) -> None:
+    with pytest.raises(NoValue):
+        farthest(Pool(tables(RUNS, {"a": {"one": value}, "b": {"one": 0.0}})), over, lambda point: 100.0, "=")
 
 
 LAW = """\
@@ -197,43 +164,37 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def judged(results: Path, folder: Path, relation: str, instead: str | None) -> Verdict:
-    text = LAW.replace("RELATION", relation) + (DEVIATION.replace("INSTEAD", instead) if instead else "")
-    (verdict,) = judge_study(results, write_study(folder, claims=text))
-    return verdict
-
-
 @pytest.mark.parametrize(
-    ("law", "instead", "word", "deviates", "reason"),
+    ("law", "instead", "word", "deviates"),
     [
-        ("988", None, "reproduced", False, "None"),
-        ("500", "988", "not_reproduced", True, "deviates as stated: it is known"),
-        ("500", "600", "not_reproduced", False, "deviation does not hold either"),
-        ("988", "600", "reproduced", False, "deviation was not found"),
-        ("500", None, "not_reproduced", False, "measured"),
+        ("988", None, "reproduced", False),
+        ("500", "988", "not_reproduced", True),
+        ("500", "600", "not_reproduced", False),
+        ("988", "600", "reproduced", False),
     ],
 )
-def test_a_deviation_is_told_only_where_it_is_what_was_found(
-    results: Path, tmp_path: Path, law: str, instead: str | None, word: str, deviates: bool, reason: str
+def test_a_deviation_is_reported_only_where_it_was_found(
+    results: Path, tmp_path: Path, law: str, instead: str | None, word: str, deviates: bool
 ) -> None:
-    found = judged(results, tmp_path, GOODPUT % law, GOODPUT % instead if instead else None)
+    deviation = DEVIATION.replace("INSTEAD", GOODPUT % instead) if instead else ""
+    claims = LAW.replace("RELATION", GOODPUT % law) + deviation
+    (found,) = judge_study(results, write_study(tmp_path, claims=claims))
     assert (found.verdict, found.deviation is not None) == (word, deviates)
-    assert reason in str(found.reason)
 
 
 @pytest.mark.parametrize(
-    ("relation", "message"),
+    "relation",
     [
-        ("stages[delay] + 1 = 2", "'stages' has several points in a run"),
-        ("stages[delay] = 1 ± 0.5", "points are compared with one law"),
-        ("stages[delay] = goodput[delay]", "points are compared with one law"),
-        ("stages[delay] = scalable_increase(w, a=1)", "unknown argument of scalable_increase 'w'"),
-        ("stages[delay] = quotient(numerator, denominator=1)", "argument numerator has no value, and the points"),
-        ("places(goodput[delay]) > 1", "'goodput' has one value in a run"),
-        ("quotient(numerator, denominator=1) = 1", "there are no points to take it from"),
+        "stages[delay] + 1 = 2",
+        "stages[delay] = goodput[delay]",
+        "stages[delay] = scalable_increase(w, a=1)",
+        "stages[delay] = quotient(numerator, denominator=1)",
+        "places(goodput[delay]) > 1",
+        "quotient(numerator, denominator=1) = 1",
     ],
 )
-def test_points_stand_alone_before_one_law(over: Selection, tmp_path: Path, relation: str, message: str) -> None:
+def test_points_stand_alone_before_one_law(over: Selection, tmp_path: Path, relation: str) -> None:
     study = write_study(tmp_path, claims=LAW.replace("RELATION", f'"{relation}"'))
-    with pytest.raises(StudyError, match=re.escape(message)):
+    with pytest.raises(StudyError) as caught:
         _ = StudyFolder(study).claims
+    assert {problem.key for problem in caught.value.problems} == {"claims[0].relation[0]"}

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from fabricated_results import judge_study, write_results
+from fabricated_results import write_results
 from tables_in_memory import flow_row
 
 from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.figures.drawing import draw
 from longfat.metrics import bottleneck, cuts, goodput
 from longfat.metrics.data import Arrivals, NoValue, Port, Samples, slowest
 from longfat.metrics.quantities import Selection, measure
-from longfat.system.errors import StudyError
 
 TENTHS = np.arange(1, 101) * 1e5  # 10 s, a sample each 100 ms
 
@@ -31,6 +27,11 @@ def test_a_busy_link_is_at_a_hundred_percent_after_its_start() -> None:
     assert bottleneck.utilisation_percent(port(1e8), 2e6) == pytest.approx(100)
     assert bottleneck.utilisation_percent(port(5e7), 2e6, 8e6) == pytest.approx(50)
     assert bottleneck.utilisation_percent(port(1e8), 0) == pytest.approx(100 * 9.0 / 9.9)
+    assert bottleneck.utilisation_percent(port(4e8), 2e6) == pytest.approx(400), "an impossible value is shown"
+    ahead = Port("switch", TENTHS, TENTHS * 100 / 8 + np.where(TENTHS > 5e6, 1538, 0), TENTHS * 100)
+    assert bottleneck.utilisation_percent(ahead, 0) == 100, "a frame on its way out is no excess"
+    with pytest.raises(NoValue):
+        bottleneck.utilisation_percent(port(1e8), 1e7)
 
 
 def test_a_link_that_becomes_faster_is_used_by_its_rate_at_each_moment() -> None:
@@ -39,24 +40,6 @@ def test_a_link_that_becomes_faster_is_used_by_its_rate_at_each_moment() -> None
     assert bottleneck.utilisation_percent(busy, 0) == 100
     assert bottleneck.utilisation_percent(busy, 6e6) == 100
     assert bottleneck.utilisation_percent(Port("switch", TENTHS, capacity / 16, capacity), 6e6) == pytest.approx(50)
-
-
-def test_a_frame_on_its_way_out_is_no_excess_and_more_is_shown() -> None:
-    ahead = Port("switch", TENTHS, TENTHS * 100 / 8 + np.where(TENTHS > 5e6, 1538, 0), TENTHS * 100)
-    assert bottleneck.utilisation_percent(ahead, 0) == 100
-    assert bottleneck.utilisation_percent(port(4e8), 2e6) == pytest.approx(400)
-
-
-def test_a_window_without_samples_has_no_use() -> None:
-    with pytest.raises(NoValue, match="1 samples lie in the window"):
-        bottleneck.utilisation_percent(port(1e8), 1e7)
-
-
-def test_the_bottleneck_is_the_one_port_of_a_router() -> None:
-    ports = [port(1.0, "client1"), port(2.0), port(3.0, "server")]
-    assert slowest(ports, {"client1", "server"}) is ports[1]
-    with pytest.raises(NoValue, match="2 ports of routers"):
-        slowest(ports, {"client1"})
 
 
 def arrived(per_s: float, marked_per_s: float) -> Arrivals:
@@ -68,14 +51,14 @@ def test_marks_are_a_share_of_packets_and_a_number_a_second() -> None:
     assert bottleneck.marked_ppm(both[:1], 1e6) == pytest.approx(2000)
     assert bottleneck.marked_ppm(both, 1e6) == pytest.approx(1000)
     assert bottleneck.marks_per_s(both, 1e6) == pytest.approx(4)
-    with pytest.raises(NoValue, match="no packet arrived"):
+    with pytest.raises(NoValue):
         bottleneck.marked_ppm([arrived(0, 0)], 1e6)
 
 
 def test_the_bottleneck_is_the_slowest_port_and_idle_hosts_do_not_hide_it() -> None:
     idle = Port("client3", TENTHS, TENTHS, TENTHS * 1e4)
     assert slowest([idle, port(1e8), port(1e8, "client1")], {"client1"}).node == "switch"
-    with pytest.raises(NoValue, match="2 ports of routers"):
+    with pytest.raises(NoValue):
         slowest([port(1e8), port(1e8, "switch2")], {"client1"})
 
 
@@ -86,7 +69,7 @@ def test_fairness_is_between_connections_not_between_groups() -> None:
     ]
     assert goodput.fairness(rows, "fast") == pytest.approx(3)
     assert goodput.fairness(rows, "slow") == pytest.approx(1 / 3)
-    with pytest.raises(NoValue, match="no goodput of 'fast' and of others"):
+    with pytest.raises(NoValue):
         goodput.fairness(rows[:1], "fast")
 
 
@@ -94,7 +77,7 @@ def test_goodput_of_a_connection_is_the_mean_over_connections() -> None:
     rows = [{**flow_row("seven", 70), "streams": 7}, {**flow_row("one", 26), "streams": 1}]
     assert goodput.each_mbps(rows, "seven") == pytest.approx(10)
     assert goodput.each_mbps(rows) == pytest.approx(12)
-    with pytest.raises(NoValue, match="no goodput was reported"):
+    with pytest.raises(NoValue):
         goodput.each_mbps(rows, "two")
 
 
@@ -111,15 +94,11 @@ def test_growth_and_period_are_those_of_a_sawtooth() -> None:
     samples = sawtooth(5, 12)
     assert cuts.window_growth(samples) == pytest.approx(12)
     assert cuts.cut_interval_s(samples) == pytest.approx(5)
-    with pytest.raises(NoValue, match="cut 1 times"):
+    with pytest.raises(NoValue):
         cuts.cut_interval_s(samples, 21e6)
-
-
-def test_slow_start_is_no_growth_in_congestion_avoidance() -> None:
-    samples = sawtooth(5, 12)
-    below = Samples(samples.t_us, samples.ca_state, samples.cwnd, samples.ssthresh + 1e6, samples.acked)
-    with pytest.raises(NoValue, match="congestion avoidance"):
-        cuts.window_growth(below)
+    slow_start = Samples(samples.t_us, samples.ca_state, samples.cwnd, samples.ssthresh + 1e6, samples.acked)
+    with pytest.raises(NoValue):
+        cuts.window_growth(slow_start)
 
 
 MANIFEST = """\
@@ -129,14 +108,9 @@ title: Flows that meet at a queue that marks
 algorithms: {standard: {cca: reno}, highspeed: {cca: highspeed}}
 experiments:
   - id: pairs
-    topology:
-      kind: dumbbell
-      rate: "${rate}"
-      host_rate: 10 Gbit/s
-      rtt: 30 ms
-      senders: 2
-      receivers: "${receivers}"
-      bottleneck_queue: {kind: red, limit: 900, min: 50, max: 150, probability: 10 %, ecn: true}
+    topology: {kind: dumbbell, rate: "${rate}", host_rate: 10 Gbit/s, rtt: 30 ms, senders: 2,
+               receivers: "${receivers}", bottleneck_queue: {
+               kind: red, limit: 900, min: 50, max: 150, probability: 10 %, ecn: true}}
     flows:
       - {name: one, from: client1, to: "${first}", algorithm: highspeed, duration: 3 s, streams: 2, start_jitter: 1 ms}
       - {name: two, from: client2, to: "${second}", algorithm: standard, duration: 3 s, streams: 3, start_jitter: 1 ms}
@@ -145,45 +119,12 @@ experiments:
       zip: {receivers: [1, 2], first: [server, server1], second: [server, server2]}
     repetitions: 2
 """
-FIGURES = """\
-format: 2
-study: small
-figures:
-  - bars: use
-    style: lines
-    title: use of the link
-    of: utilisation[pairs, since=1 s]
-    x: rate
-    series: receivers
-    labels: {x: rate, y: use (%)}
-    paper: no number stated
-  - timeseries: window
-    what: cwnd
-    title: windows
-    runs: pairs, receivers=2
-    panels: rate
-    flows: {one: HighSpeed, two: Standard}
-    labels: {x: time (s), y: segments}
-    paper: no number stated
-"""
-CLAIMS = """\
-format: 2
-study: small
-claims:
-  - id: excess
-    artifact: use
-    statement: What the first has more than the second grows with the rate.
-    paper: {where: nowhere}
-    relation: >-
-      goodput[rate=100 Mbit/s, flow=two] - goodput[rate=100 Mbit/s, flow=one] > goodput[rate=50 Mbit/s, flow=two] -
-      goodput[rate=50 Mbit/s, flow=one] in pairs where receivers=2
-"""
 
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("link")
-    for name, text in (("study", MANIFEST), ("figures", FIGURES), ("claims", CLAIMS)):
+    for name, text in (("study", MANIFEST),):
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     write_results(folder, folder / "results")
     build_dataset(folder / "results")
@@ -200,45 +141,8 @@ def test_the_use_of_a_link_is_read_from_its_own_port(opened: OpenedStudy) -> Non
     assert found == pytest.approx(100 * 1514 / 1538, rel=1e-2)
 
 
-def test_marks_of_flows_with_one_receiver_are_not_told_apart(opened: OpenedStudy) -> None:
+def test_marks_of_flows_with_one_receiver_cannot_be_separated(opened: OpenedStudy) -> None:
     since = {"since": 1e6}
     assert measure(opened.dataset, Selection("mark_rate", "pairs", parameters=since), 1).value == 0
-    with pytest.raises(NoValue, match="that of two too"):
+    with pytest.raises(NoValue):
         measure(opened.dataset, Selection("marks_per_s", "pairs", flow="one", parameters=since))
-
-
-def test_lines_have_a_point_for_each_value_and_windows_a_curve_for_each_flow(opened: OpenedStudy) -> None:
-    figures = opened.folder.figures
-    use = draw(opened.sources, figures.figure("use"))
-    assert len(use.data.rows) == 4
-    assert len(use.figure.axes[0].lines) >= 2
-    window = draw(opened.sources, figures.figure("window"))
-    assert window.data.columns[-1] == "cwnd_segments"
-    assert {row[window.data.columns.index("flow")] for row in window.data.rows} == {"one", "two"}
-
-
-def test_an_order_may_be_of_what_one_quantity_exceeds_another_by(opened: OpenedStudy) -> None:
-    (verdict,) = judge_study(opened.results, opened.folder.path)
-    (evidence,) = verdict.evidence
-    # Three connections less two: a fifth of the payload of the rate, and the rate is twice as high.
-    assert evidence.mean == pytest.approx(50 / 5 * 1448 / 1538, rel=1e-3)
-    assert verdict.verdict == "reproduced"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        ("since=1 s", "until=1 s", "of"),
-        ("flows: {one: HighSpeed, two: Standard}", "flows: {none: Standard}", "flows"),
-        ("    flows: {one: HighSpeed, two: Standard}\n", "", "flows"),
-        ("what: cwnd", "what: cwnd\n    unit: Mb/s", "unit"),
-        ("style: lines", "style: lines\n    stacked: true", "stacked"),
-    ],
-)
-def test_faults_of_figures_have_their_key(opened: OpenedStudy, tmp_path: Path, old: str, new: str, key: str) -> None:
-    assert old in FIGURES
-    (tmp_path / "study.yaml").write_text(MANIFEST, encoding="utf-8")
-    (tmp_path / "figures.yaml").write_text(FIGURES.replace(old, new), encoding="utf-8")
-    with pytest.raises(StudyError) as caught:
-        _ = StudyFolder(tmp_path).figures
-    assert any(key in f"{problem.key} {problem.message}" for problem in caught.value.problems)

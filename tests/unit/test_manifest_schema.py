@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema for editors and the generated reference follow the models."""
+"""The JSON Schemas for editors, and the generated reference, follow the models."""
 
-import json
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
+from fabricated_results import CLAIMS, FIGURES, write_study
 from jsonschema import Draft202012Validator
 
+from longfat.cli.check import schema_of
+from longfat.data.study_folder import StudyFolder
 from longfat.study.load import load_study
 from longfat.study.reference import PAGE, with_reference
 from longfat.study.schema.source import read_source
@@ -59,83 +63,43 @@ profiles:
 
 # What `check` refuses and the schema, too.
 REFUSED = [
-    ("unit of no kind", "rate: 1 Gbit/s", "rate: 50 Mbps"),
-    ("unit of another kind", "window: 1 MiB", "window: 1 s"),
-    ("quantity without a unit", "rtt: 30 ms", "rtt: 30"),
-    ("unit without a number", "rtt: 30 ms", "rtt: ms"),
-    ("negative quantity", "rtt: 30 ms", "rtt: -30 ms"),
-    ("quantity with two points", "rtt: 30 ms", "rtt: 3.0.1 ms"),
-    ("unknown key", "title:", "titel: x\ntitle:"),
-    ("unknown key of a flow", "window: 1 MiB", "windw: 1 MiB"),
-    ("unknown key of a path", "senders: 1", "senders: 1, sendrs: 1"),
-    ("unknown key over a path", '{bottleneck_queue: {limit: "${limit}"}}', "{bottleneck_que: {limit: 1}}"),
-    ("unknown key of a queue over a path", '{limit: "${limit}"}', "{limt: 1}"),
-    ("unknown key of defaults", "{repetitions: 2,", "{repetition: 2,"),
-    ("unknown key of a probe", "sockets: 1 s", "socket: 1 s"),
-    ("unknown key of a sweep", "derived:", "derive:"),
-    ("missing title", "title: An example\n", ""),
-    (
-        "flow without a name",
-        '{name: f1, from: client1, to: server, algorithm: "${algorithm}", w',
-        "{algorithm: standard, w",
-    ),
-    ("experiment without an id", "  - id: first\n    path", "  - path"),
-    ("unknown key of an experiment", "    probes: {s", "    artifacts: [fig-1]\n    probes: {s"),
-    ("path without a kind", "{kind: dumbbell, ", "{"),
-    ("unknown kind of a path", "kind: dumbbell", "kind: dumbell"),
-    ("path without a rate", "dumbbell, rate: 1 Gbit/s", "dumbbell"),
-    ("another format", "format: 2", "format: 1"),
-    ("unknown stack", "stack: modern", "stack: modernn"),
-    ("seed that is no number", "seed: 1", "seed: one"),
-    ("seed below zero", "seed: 1", "seed: -1"),
-    ("unknown congestion control", "{cca: reno}", "{cca: renno}"),
-    ("unknown parameter", "a: 0.02", "aa: 0.02"),
-    ("parameter out of range", "a: 0.02", "a: 2"),
-    ("parameter that is no number", "a: 0.02", "a: much"),
-    ("queue of nothing", "txqueuelen: 100", "txqueuelen: 0"),
-    ("queue as a text", "txqueuelen: 100", 'txqueuelen: "100"'),
-    ("unknown offload", "[gro]", "[groo]"),
-    ("sysctl outside the network", "net.ipv4.tcp_sack: 1", "kernel.panic: 1"),
-    ("list that is a text", "capture: [f1]", "capture: f1"),
-    ("reference inside a text", '"${stack.streams}"', '"${stack.streams} of them"'),
-    ("reference where none may stand", "duration: 10 s", 'duration: "${algorithm}"'),
-    ("factor without values", "stack: [few]", "stack: []"),
-    ("value twice", "stack: [few]", "stack: [few, few]"),
-    ("factor with capitals", "stack: [few]}", "Stack: [few]}"),
-    ("record without a name", "stack: [few]", "stack: [{streams: 2}]"),
-    ("field that is no single value", "few: {streams: 2}", "few: {streams: [2]}"),
-    ("exclusion without a reason", ", reason: too large", ""),
-    ("exclusion of nothing", "{algorithm: scalable}, reason", "{}, reason"),
-    ("capture that loses everything", "capture_loss: 5", "capture_loss: 100"),
-    ("no web users", "users: 5", "users: 0"),
-    ("unknown profile", "  quick:", "  quikc:"),
-    ("profile that repeats nothing", "{keep: {algorithm: [standard]}, duration: 5 s}", "{repetitions: 0}"),
+    ("window: 1 MiB", "window: 1 s"),
+    ("rtt: 30 ms", "rtt: -30 ms"),
+    ("title:", "titel: x\ntitle:"),
+    ("window: 1 MiB", "windw: 1 MiB"),
+    ('{limit: "${limit}"}', "{limt: 1}"),
+    ("{repetitions: 2,", "{repetition: 2,"),
+    ("title: An example\n", ""),
+    ("  - id: first\n    path", "  - path"),
+    ("{kind: dumbbell, ", "{"),
+    ("dumbbell, rate: 1 Gbit/s", "dumbbell"),
+    ("{cca: reno}", "{cca: renno}"),
+    ("a: 0.02", "a: 2"),
+    ("txqueuelen: 100", 'txqueuelen: "100"'),
+    ("net.ipv4.tcp_sack: 1", "kernel.panic: 1"),
+    ("capture: [f1]", "capture: f1"),
+    ('"${stack.streams}"', '"${stack.streams} of them"'),
+    ("duration: 10 s", 'duration: "${algorithm}"'),
+    ("stack: [few]", "stack: []"),
+    ("stack: [few]", "stack: [{streams: 2}]"),
+    (", reason: too large", ""),
+    ("capture_loss: 5", "capture_loss: 100"),
+    ("  quick:", "  quikc:"),
 ]
 # What only `check` refuses: a schema knows one place at a time, and no arithmetic.
 BEYOND_A_SCHEMA = [
-    ("name of a path that is not there", "path: long", "path: lonng"),
-    ("name of an algorithm that is not there", "[standard, scalable], stack", "[standard, scalabel], stack"),
-    ("name of a factor that is not there", '"${stack.streams}"', '"${stak.streams}"'),
-    ("field that a record lacks", '"${stack.streams}"', '"${stack.flows}"'),
-    ("name of an earlier experiment that is not there", "like: first", "like: frst"),
-    (
-        "name of a host that is not there",
-        'to: server, algorithm: "${algorithm}", w',
-        "to: sever, algorithm: standard, w",
-    ),
-    ("bound of a quantity", "rate: 1 Gbit/s", "rate: 2 Tbit/s"),
-    ("quantity that would be rounded", "rtt: 30 ms", "rtt: 0.5 us"),
-    ("quantity that cannot be halved", "rtt: 30 ms", "rtt: 31 us"),
-    ("parameter that would be rounded", "a: 0.02", "a: 0.0200001"),
-    ("formula", "round(path.rate * path.rtt / packet)", "path.rate + path.rtt"),
-    ("drop after the end", "at: 3 s", "at: 30 s"),
-    ("factor that nothing refers to", "stack: [few]", "stack: [few], other: [1]"),
-    ("name given twice", "id: second", "id: first"),
+    ("path: long", "path: lonng"),
+    ('"${stack.streams}"', '"${stack.flows}"'),
+    ("rate: 1 Gbit/s", "rate: 2 Tbit/s"),
+    ("rtt: 30 ms", "rtt: 31 us"),
+    ("round(path.rate * path.rtt / packet)", "path.rate + path.rtt"),
+    ("at: 3 s", "at: 30 s"),
+    ("id: second", "id: first"),
 ]
 
 
 def outcomes(tmp_path: Path, old: str, new: str) -> tuple[bool, bool]:
-    """Whether the loader, and whether the schema, accepts GOOD with a change."""
+    """Return whether the loader and the schema accept GOOD with a change."""
     assert old in GOOD
     path = tmp_path / "study.yaml"
     path.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
@@ -151,45 +115,57 @@ def test_the_schema_accepts_every_shipped_study(path: Path) -> None:
     assert [error.message for error in SCHEMA.iter_errors(read_source(path).data)] == []
 
 
-def test_the_schema_accepts_the_study_whose_slips_follow(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("changes", "by_schema"), [(REFUSED, True), (BEYOND_A_SCHEMA, False)], ids=["both", "loader"])
+def test_the_schema_refuses_what_the_loader_refuses_as_far_as_it_can(
+    tmp_path: Path, changes: list[tuple[str, str]], by_schema: bool
+) -> None:
     assert outcomes(tmp_path, "format: 2", "format: 2") == (True, True)
-
-
-@pytest.mark.parametrize(("old", "new"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
-def test_the_schema_refuses_what_the_loader_refuses(tmp_path: Path, old: str, new: str) -> None:
-    assert outcomes(tmp_path, old, new) == (False, False)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [case[1:] for case in BEYOND_A_SCHEMA], ids=[case[0] for case in BEYOND_A_SCHEMA]
-)
-def test_what_a_schema_cannot_say_the_loader_refuses(tmp_path: Path, old: str, new: str) -> None:
-    assert outcomes(tmp_path, old, new) == (False, True)
-
-
-def test_the_schema_is_plain_json_and_closed() -> None:
-    schema = json.loads(json.dumps(json_schema()))
-    assert schema["additionalProperties"] is False
-    assert "format" in schema["required"]
-    assert schema["$defs"]["Flow"]["required"] == ["name"]  # the others may stand in `defaults`
-
-
-def test_the_schema_admits_a_reference_in_place_of_a_swept_value() -> None:
-    definitions = json_schema()["$defs"]
-    for name, key in (("Flow", "streams"), ("Delay", "rtt"), ("Hosts", "txqueuelen"), ("Drop", "at")):
-        assert {"$ref": "#/$defs/Reference"} in definitions[name]["properties"][key]["anyOf"]
-    assert "anyOf" not in definitions["Experiment"]["properties"]["id"]
-
-
-def test_the_schema_words_defaults_as_a_manifest_does() -> None:
-    definitions = json_schema()["$defs"]
-    assert definitions["Direct"]["properties"]["rtt"]["default"] == "100 us"
-    assert definitions["Dumbbell"]["properties"]["bottleneck_queue"]["default"] == {
-        "kind": "pfifo",
-        "limit": 100,
-    }
+    found = {change: outcomes(tmp_path, *change) for change in changes}
+    assert found == dict.fromkeys(changes, (False, not by_schema))
 
 
 def test_the_committed_reference_is_what_the_models_give() -> None:
     page = (ROOT / PAGE).read_text(encoding="utf-8")
     assert with_reference(page) == page
+
+
+SCHEMAS = {"claims": Draft202012Validator(schema_of("claims")), "figures": Draft202012Validator(schema_of("figures"))}
+TEXTS = {"claims": CLAIMS, "figures": FIGURES}
+SHIPPED = sorted(path for name in SCHEMAS for path in (ROOT / "experiments").glob(f"*/{name}.yaml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_shipped_file_is_accepted(path: Path) -> None:
+    assert list(SCHEMAS[path.stem].iter_errors(read_source(path).data)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "by_schema"),
+    [
+        ("claims", "format: 2", "format: 3", True),
+        ("claims", "claims:", "claim:", True),
+        ("claims", "    statement: A drop halves the window.\n", "", True),
+        ("claims", "statement: A drop", "statment: A drop", True),
+        ("claims", "artifact: fig-2", "artifact: [fig-2]", True),
+        ("claims", "paper: {value: 0.5, where: figure 2}", "paper: figure 2", True),
+        ("claims", "relation: drop_ratio[one-drop, at=1500 ms] = 0.5", "relation: []", True),
+        ("figures", "bars: fig-1", "bar: fig-1", True),
+        ("figures", "    title: goodput\n", "", True),
+        ("figures", "series: algorithm", "serie: algorithm", True),
+        ("figures", "value: 940,", "value: much,", True),
+        ("figures", "runs: one-drop", "runs: one-drop\n    what: speed", True),
+        ("claims", "drop_ratio[one-drop", "drop_ratoi[one-drop", False),
+        ("claims", "at=1500 ms", "at=1500", False),
+        ("claims", "id: halves", "id: window-limits", False),
+        ("figures", "x: window in MiB", "x: window in MIB", False),
+        ("figures", "timeseries: fig-2", "timeseries: fig-1", False),
+    ],
+)
+def test_the_schema_refuses_what_check_refuses_as_far_as_it_can(
+    tmp_path: Path, file: str, old: str, new: str, by_schema: bool
+) -> None:
+    assert old in TEXTS[file]
+    study = write_study(tmp_path, **{file: TEXTS[file].replace(old, new, 1)})
+    with pytest.raises(StudyError):
+        _ = StudyFolder(study).claims if file == "claims" else StudyFolder(study).figures
+    assert SCHEMAS[file].is_valid(read_source(study / f"{file}.yaml").data) is not by_schema

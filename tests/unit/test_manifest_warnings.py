@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``check`` warns of: a study that is allowed as it is, and hardly meant."""
+"""Studies that always fail are refused, and studies that are hardly meant are warned of, before anything runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from manifests import Change, keys_of, study_of, warnings_of
 
-from longfat.cli import app
 from longfat.data.study_folder import StudyFolder
-from longfat.system.errors import Problem
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 MANIFEST = """\
@@ -32,36 +30,27 @@ experiments:
 """
 FLOW = "      - {name: stream, from: client1, to: server, algorithm: standard, duration: 60 s}\n"
 SECOND = FLOW.replace("stream", "other").replace("client1", "client2")
+WAVE = "{name: wave, from: client2, to: server, mean: 4 Mbit/s, swing: 1 Mbit/s, period: 1 s, duration: 60 s}"
 BACK = "      - {name: back, from: server, to: client1, algorithm: standard, duration: 60 s}\n"
 
 
-@pytest.fixture
-def tmp_path(tmp_path: Path) -> Path:
-    """A folder with the study's name."""
-    folder = tmp_path / "buffers"
-    folder.mkdir()
-    return folder
+QUEUE = "experiments[0].topology.bottleneck_queue"
+THIRD = SECOND.replace("other", "third").replace("client2", "client3")
 
 
-def warnings(folder: Path, *changes: tuple[str, str]) -> tuple[Problem, ...]:
-    text = MANIFEST
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    path = folder / "study.yaml"
-    path.write_text(text, encoding="utf-8")
-    return StudyFolder(path.parent).warnings
-
-
-def test_a_swept_buffer_behind_a_host_of_the_same_rate_is_a_warning_that_names_both(tmp_path: Path) -> None:
-    (warning,) = warnings(tmp_path)
-    assert (warning.file, warning.line) == (str(tmp_path / "study.yaml"), 12)
-    assert warning.key == "experiments[0].topology.bottleneck_queue"
-    assert warning.message == (
-        "the queue of 'switch', 10 packets, cannot fill: 'client1' before it sends at 100 Mbit/s and 'switch' at "
-        "100 Mbit/s; packets wait in its own queue of 1000 packets; so in 2 of 3 scenarios, the first with queue=10"
-    )
-    assert warning.hint == "a host_rate above that of 'switch', or more senders, fill it"
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ([], 12),
+        ([("title:", "hosts: {txqueuelen: 5, tx_ring: 6}\ntitle:")], 13),  # the card's ring is a part of its queue
+        ([(FLOW, FLOW + BACK)], 12),
+        ([(FLOW, FLOW + SECOND + THIRD), ("      rtt", "      host_rate: 33 Mbit/s\n      rtt")], 13),
+    ],
+)
+def test_a_swept_buffer_behind_hosts_that_are_no_faster_is_a_warning(
+    tmp_path: Path, changes: list[Change], line: int
+) -> None:
+    assert (line, QUEUE) in warnings_of(tmp_path, MANIFEST, *changes)
 
 
 @pytest.mark.parametrize(
@@ -71,58 +60,20 @@ def test_a_swept_buffer_behind_a_host_of_the_same_rate_is_a_warning_that_names_b
         (FLOW, FLOW + SECOND),  # two hosts, each as fast as the switch
         ("title:", "hosts: {txqueuelen: 10}\ntitle:"),  # no longer than the shortest queue of the switch
         ("kind: dumbbell", "kind: delay"),  # no switch at all
+        ("    flows:\n", f"    udp: [{WAVE}]\n    flows:\n"),
     ],
-    ids=["fast host", "two hosts", "short host queue", "no switch"],
 )
-def test_a_queue_that_can_fill_or_is_the_longer_one_is_none(tmp_path: Path, old: str, new: str) -> None:
+def test_a_queue_that_can_fill_or_is_the_longer_one_is_not_warned_of(tmp_path: Path, old: str, new: str) -> None:
     further = [("      senders: 4\n", ""), ('      bottleneck_queue: {limit: "${queue}"}\n', "")]
     further.append(("    sweep: {product: {queue: [10, 100, 2000]}}\n", ""))
-    assert warnings(tmp_path, (old, new), *(further if "delay" in new else [])) == ()
-
-
-def test_hosts_that_together_are_no_faster_are_all_named(tmp_path: Path) -> None:
-    third = SECOND.replace("other", "third").replace("client2", "client3")
-    (warning,) = warnings(
-        tmp_path, (FLOW, FLOW + SECOND + third), ("      rtt", "      host_rate: 33 Mbit/s\n      rtt")
-    )
-    assert "'client1' to 'client3' before it send at 99 Mbit/s together" in warning.message
-    assert "in their own queue of 1000 packets" in warning.message
-
-
-def test_the_cards_ring_counts_as_a_part_of_the_hosts_queue(tmp_path: Path) -> None:
-    settings = ("title:", "hosts: {txqueuelen: 5, tx_ring: 6}\ntitle:")
-    (warning,) = warnings(tmp_path, settings)
-    assert "its own queue of 11 packets; so in 1 of 3 scenarios, the first with queue=10" in warning.message
-
-
-def test_a_host_that_sends_nothing_does_not_help_to_fill_the_queue(tmp_path: Path) -> None:
-    (warning,) = warnings(tmp_path, (FLOW, FLOW + BACK))
-    assert "'client1' before it sends at 100 Mbit/s" in warning.message
-
-
-def test_udp_traffic_fills_a_queue_too(tmp_path: Path) -> None:
-    wave = "{name: wave, from: client2, to: server, mean: 4 Mbit/s, swing: 1 Mbit/s, period: 1 s, duration: 60 s}"
-    udp = f"    udp: [{wave}]\n    flows:\n"
-    assert warnings(tmp_path, ("    flows:\n", udp)) == ()
+    assert warnings_of(tmp_path, MANIFEST, (old, new), *(further if "delay" in new else [])) == []
 
 
 def test_the_queue_of_the_way_back_is_looked_at_where_data_goes_that_way(tmp_path: Path) -> None:
     reverse = ('      bottleneck_queue: {limit: "${queue}"}\n', '      reverse_queue: {limit: "${queue}"}\n')
-    two_ways = (FLOW, FLOW + SECOND + BACK)
-    (warning,) = warnings(tmp_path, reverse, two_ways)
-    assert warning.key == "experiments[0].topology.reverse_queue"
-    assert "the queue of 'switch2', 10 packets, cannot fill: 'server' before it" in warning.message
-    assert warnings(tmp_path, reverse, (FLOW, FLOW + SECOND)) == ()
-
-
-def test_check_prints_warnings_and_succeeds(tmp_path: Path) -> None:
-    warnings(tmp_path)
-    for name in ("claims", "figures"):
-        (tmp_path / f"{name}.yaml").write_text(f"format: 2\nstudy: buffers\n{name}: []\n", encoding="utf-8")
-    result = CliRunner().invoke(app, ["check", str(tmp_path)], env={"COLUMNS": "400"})
-    assert result.exit_code == 0, result.output
-    assert "no problems, 1 warning\n" in result.output
-    assert f"warning: {tmp_path}/study.yaml:12: experiments[0].topology.bottleneck_queue: the queue" in result.output
+    (warning,) = warnings_of(tmp_path, MANIFEST, reverse, (FLOW, FLOW + SECOND + BACK))
+    assert warning[1] == "experiments[0].topology.reverse_queue"
+    assert warnings_of(tmp_path, MANIFEST, reverse, (FLOW, FLOW + SECOND)) == []
 
 
 def test_the_shipped_studies_warn_only_of_what_they_do_on_purpose() -> None:
@@ -132,3 +83,87 @@ def test_the_shipped_studies_warn_only_of_what_they_do_on_purpose() -> None:
     warned = {name: count for name, count in found.items() if count}
     assert warned == {"_laws": 28, "kelly-2003": 7, "sandia-2003": 1, "slac-2003": 1}
     assert len(found) == 11
+
+
+IDLE = """\
+format: 2
+study: idle
+title: Repetitions of one run
+algorithms: {reno: {cca: reno}, bbr: {cca: bbr}}
+experiments:
+  # Two flows that may come to differ.
+  - id: pair
+    topology:
+      {kind: dumbbell, senders: 2, rate: 10 Mbit/s, host_rate: 1 Gbit/s, rtt: 20 ms, bottleneck_queue: {limit: 50}}
+    flows: [{name: f1, from: client1, to: server, algorithm: "${algorithm}", duration: 5 s}]
+    sweep: {product: {algorithm: [reno]}}
+    repetitions: 3
+    clock_tolerance: 0 ppm
+    phases: fixed
+"""
+
+
+@pytest.mark.parametrize("changes", [[], [("[reno]", "[reno, bbr]")]], ids=["every point", "one of two points"])
+def test_repetitions_that_repeat_nothing_are_warned_of(tmp_path: Path, changes: list[Change]) -> None:
+    assert warnings_of(tmp_path, IDLE, *changes) == [(12, "experiments[0].repetitions")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("duration: 5 s}", "duration: 5 s, start_jitter: 1 ms}"),
+        ("repetitions: 3", "repetitions: 1"),
+        ("0 ppm", "1 ppm"),
+        ("phases: fixed", "phases: drawn"),
+        ("repetitions: 3", "repetitions: 3\n    hosts: {processing_time: {jitter: 10 us}}"),
+        ("repetitions: 3", "web: [{name: w, from: client2, to: server, users: 1, algorithm: reno, duration: 5 s}]"),
+        ("repetitions: 3", "repetitions: 3\n    probes: {capture: [f1], capture_loss: 1}"),
+        ("{limit: 50}", "{kind: red, limit: 50, min: 5, max: 15, probability: 10 %, ecn: false}"),
+        ("[reno]", "[bbr]"),
+    ],
+)
+def test_repetitions_in_which_something_is_drawn_are_not(tmp_path: Path, before: str, after: str) -> None:
+    keys = {key for _, key in warnings_of(tmp_path, IDLE, (before, after))}
+    assert "experiments[0].repetitions" not in keys
+
+
+STUDY = """\
+format: 2
+study: extreme
+title: What cannot be
+algorithms: {reno: {cca: reno}}
+hosts: {mtu: 1500 B}
+experiments:
+  - id: one
+    topology: {kind: delay, rate: 10 Mbit/s, rtt: 20 ms}
+    flows: [{name: f, from: client1, to: server, algorithm: reno, duration: 5 s}]
+"""
+
+
+SLOW, LONG, SHORT, LAST = "10 Mbit/s", "rtt: 20 ms", "duration: 5 s", "duration: 5 s}]"
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ([(SHORT, "duration: 50 ms")], "duration"),
+        ([(SLOW, "100 Gbit/s"), (SHORT, "duration: 20 ms")], "duration"),
+        ([(SHORT, "duration: 5 s, start: 1 s"), (LONG, "rtt: 5900 ms")], "duration"),
+        ([(SHORT, "duration: 5 s, streams: 1000")], "flows"),
+        ([(LAST, "duration: 5 s, streams: 200}]\n    memory: 256 MiB")], "memory"),
+        ([(SHORT, "duration: 5 s, transfer: 1 B")], "transfer"),
+    ],
+)
+def test_a_run_that_always_fails_is_refused_at_its_key(tmp_path: Path, changes: list[Change], key: str) -> None:
+    (found,) = keys_of(tmp_path, STUDY, *changes)
+    assert str(found).endswith(f".{key}")
+    study_of(tmp_path, STUDY, (LONG, "rtt: 25 s"), (SHORT, "duration: 300 s"))
+    study_of(tmp_path, STUDY, (SHORT, "duration: 5 s, streams: 100"))
+
+
+def test_a_sysctl_that_the_projects_kernel_lacks_is_doubted_with_the_nearest(tmp_path: Path) -> None:
+    sysctls = "mtu: 1500 B, sysctls: {net.ipv4.tcp_sak: 1, net.ipv4.conf.all.rp_filter: 0}"
+    study_of(tmp_path, STUDY, ("mtu: 1500 B", sysctls))
+    (warning,) = (one for one in StudyFolder(tmp_path).warnings if "sysctls" in one.key)
+    assert (warning.line, warning.key) == (5, "hosts.sysctls.net.ipv4.tcp_sak")
+    assert "net.ipv4.tcp_sack" in str(warning.hint)

@@ -45,7 +45,6 @@ def after_one_drop(before: float, factor: float, growth: float, ratio: float = 1
 
 
 PAIRS = ((0.04, 0.5), (0.02, 0.25), (0.01, 0.125), (0.005, 0.0625))  # of Scalable TCP's a and b
-SHIFTED = (("a", 0.0), ("b", 250.0))
 
 
 def samples_of(*rows: tuple[int, int, int]) -> Samples:
@@ -66,7 +65,7 @@ def test_goodput_of_all_is_the_sum_over_one_time_or_that_of_one_flow() -> None:
     assert goodput.goodput_mbps(FLOWS) == pytest.approx(800)
     assert goodput.goodput_mbps(FLOWS, "b") == 200
     assert goodput.share_percent(FLOWS, "b") == 25
-    with pytest.raises(NoValue, match="no goodput of flow 'c'"):
+    with pytest.raises(NoValue):
         goodput.goodput_mbps(FLOWS, "c")
 
 
@@ -83,52 +82,17 @@ def test_goodput_of_all_is_all_bytes_over_the_union_of_the_flows_times(rows: lis
     assert goodput.goodput_mbps(rows) == pytest.approx(mbps)
 
 
-def test_flows_one_after_the_other_have_no_shares() -> None:
-    rows = [flow_row("a", 90, 0, 5), flow_row("b", 90, 6, 11)]
-    for shared in (lambda: goodput.share_percent(rows, "a"), lambda: goodput.jain_index(rows)):
-        with pytest.raises(NoValue, match="one after the other"):
-            shared()
-
-
-def test_a_flow_lasts_until_its_last_byte() -> None:
-    rows = [{**flow_row("a", 80, 0, 4.5), "end_us": 3e6}]
-    assert goodput.lasts_s(rows) == 4.5
-    assert 8 * goodput.carried_gigabytes(rows) * 1e3 / goodput.lasts_s(rows) == pytest.approx(80)
-    with pytest.raises(NoValue, match="data of a arrived after the end"):
-        goodput.carried_gigabytes(rows, within_us=3e6)
-
-
-def test_a_run_reaches_a_level_when_its_goodput_is_at_least_that() -> None:
-    assert goodput.reaches_percent(FLOWS, 800e6) == 100
-    assert goodput.reaches_percent(FLOWS, 800e6 + 1) == 0
-    assert goodput.reaches_percent(FLOWS, 600e6, "a") == 100
-    assert goodput.reaches_percent(FLOWS, 600e6, "b") == 0
-
-
 def test_retransmissions_are_those_of_all_flows_or_of_one() -> None:
     assert goodput.retransmissions(FLOWS) == 9
     assert goodput.retransmissions(FLOWS, "b") == 2
-    with pytest.raises(NoValue, match="no count of retransmissions of every flow"):
+    with pytest.raises(NoValue):
         goodput.retransmissions([*FLOWS, {"flow": "c", "retrans_segments": None}])
-
-
-def test_the_points_of_a_plot_are_counted_within_the_window() -> None:
-    series = series_of([10.0] * 10, points=40)
-    assert outstanding.points(series) == 400
-    assert outstanding.points(series, 2 * RTT, 5 * RTT) == 120
-    assert outstanding.points(series, 20 * RTT) == 0
 
 
 @pytest.mark.parametrize(("factor", "rtts"), [(2.0, 8), (1.5, 14)])
 def test_the_growth_of_slow_start_is_found(factor: float, rtts: int) -> None:
     levels = [2.0 * factor**k for k in range(rtts)] + [400.0] * 20
     assert outstanding.slow_start_growth(series_of(levels), RTT) == pytest.approx(factor, rel=0.05)
-
-
-def test_the_plateau_is_the_median_of_the_window() -> None:
-    levels = [2.0 * 2**k for k in range(8)] + [418.0] * 20
-    found = outstanding.plateau_bytes(series_of(levels), 10 * RTT, 25 * RTT)
-    assert found == pytest.approx(418 * MSS, rel=0.002)
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.63, 0.875])
@@ -145,14 +109,6 @@ def test_linear_growth_and_its_straightness_are_found() -> None:
     assert outstanding.linearity(series, RTT, 35 * RTT, 130 * RTT) > 0.999
 
 
-def test_linear_growth_counts_only_the_levels_within_its_bounds() -> None:
-    levels = [100.0 + 4 * k for k in range(20)] + [180.0 + 8 * k for k in range(20)]
-    series = series_of(levels)
-    low = outstanding.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, highest_bytes=175 * MSS)
-    high = outstanding.linear_growth_segments(series, RTT, 0, 40 * RTT, MSS, lowest_bytes=185 * MSS)
-    assert (low, high) == (pytest.approx(4, rel=0.01), pytest.approx(8, rel=0.01))
-
-
 def test_regrowth_by_two_percent_is_found_up_to_the_old_level() -> None:
     series = after_one_drop(400, 0.875, growth=0, ratio=1.02)
     assert outstanding.regrowth_percent(series, RTT, 30 * RTT) == pytest.approx(2, rel=0.05)
@@ -166,21 +122,13 @@ def test_a_bend_is_found_where_the_slope_changes() -> None:
     assert ratio == pytest.approx(1.25, rel=0.05)
 
 
-def test_the_window_of_a_bend_ends_at_the_highest_level() -> None:
-    levels = [200.0 + 4 * k for k in range(20)] + [280.0 + 5 * k for k in range(20)] + [380.0] * 60
-    bounded = outstanding.bend(series_of(levels), RTT, 0, 100 * RTT, highest_bytes=375 * MSS)
-    free = outstanding.bend(series_of(levels), RTT, 0, 100 * RTT)
-    assert bounded[2] == pytest.approx(1.25, rel=0.05)
-    assert free[2] < 0.2
-
-
 def test_a_window_without_data_or_with_too_few_rtts_gives_no_value() -> None:
     series = series_of([10.0] * 10)
-    with pytest.raises(NoValue, match="no outstanding data was recorded in the window"):
+    with pytest.raises(NoValue):
         outstanding.plateau_bytes(series, 1e9, 2e9)
-    with pytest.raises(NoValue, match="the window holds 2 RTTs, at least 4 are needed"):
+    with pytest.raises(NoValue):
         outstanding.linearity(series, RTT, 0, 2 * RTT)
-    with pytest.raises(NoValue, match="constant"):
+    with pytest.raises(NoValue):
         outstanding.linearity(Series(np.arange(100.0) * RTT / 4, np.ones(100)), RTT, 0, 20 * RTT)
 
 
@@ -216,27 +164,12 @@ def test_cuts_are_counted_from_the_start_of_the_window_and_before_its_end() -> N
     assert cuts.cuts(samples, 20 * STEP, 40 * STEP) == 1
 
 
-def test_of_several_streams_those_are_counted_that_were_cut_at_all() -> None:
-    streams = [sawtooth(10, 20), sawtooth(), sawtooth(30)]
-    assert sandia.streams_cut(streams) == 2
-    assert sandia.streams_cut(streams, until_us=30 * STEP) == 1
-
-
-def test_the_spacing_of_cuts_compares_the_intervals_between_them() -> None:
-    # Intervals of 20, 25 and 20 samples; the 50 before the first cut are none.
-    assert sandia.cut_spacing_percent(sawtooth(50, 70, 95, 115, count=150)) == pytest.approx(25)
-    assert sandia.cut_spacing_percent(sawtooth(10, 30, 50)) == 0
-    assert sandia.cut_spacing_percent(sawtooth(5, 10, 30, 50), since_us=10 * STEP) == 0
-    with pytest.raises(NoValue, match="cut 2 times, at least 3 are needed"):
-        sandia.cut_spacing_percent(sawtooth(10, 30))
-
-
 def test_the_smallest_window_after_the_first_cut_is_sought_until_the_state_is_open() -> None:
     first = ((OPEN, 40, UNSET), (RECOVERY, 38, 20), (RECOVERY, 18, 20), (OPEN, 20, 20))
     assert cuts.after_first_cut_segments(samples_of(*first, (LOSS, 1, 10), (OPEN, 9, 10))) == 18
     assert cuts.after_first_cut_segments(samples_of(*first[:2], (LOSS, 1, 10), (LOSS, 3, 10))) == 1
     assert cuts.after_first_cut_segments(samples_of((OPEN, 40, UNSET), (OPEN, 20, 20), (OPEN, 12, 20))) == 20
-    with pytest.raises(NoValue, match="never cut"):
+    with pytest.raises(NoValue):
         cuts.after_first_cut_segments(samples_of((OPEN, 40, UNSET), (OPEN, 41, UNSET)))
 
 
@@ -249,36 +182,10 @@ def test_the_first_recovery_ends_when_the_window_is_what_it_was_before_the_cut()
 
 def test_a_window_that_does_not_recover_gives_no_value_but_the_time_that_it_had() -> None:
     climb = [(OPEN, 20 + k, 20) for k in range(10)]
-    with pytest.raises(NoValue, match=r"not back at 40 segments when the run ends 0\.1 s after the cut"):
+    with pytest.raises(NoValue):
         cuts.first_recovery_s(samples_of((OPEN, 40, UNSET), (CWR, 30, 20), *climb))
-    with pytest.raises(NoValue, match="no window below the 40 segments sampled before it"):
+    with pytest.raises(NoValue):
         cuts.first_recovery_s(samples_of((OPEN, 40, UNSET), (OPEN, 55, 50)))
-
-
-def test_the_window_at_a_time_is_that_of_the_last_sample_before_it() -> None:
-    samples = samples_of((OPEN, 40, UNSET), (OPEN, 50, UNSET), (OPEN, 60, UNSET))
-    assert cuts.window_at_segments(samples, 2 * STEP) == 50
-    assert cuts.window_at_segments(samples, 9 * STEP) == 60
-    with pytest.raises(NoValue, match="no sample before 0 s"):
-        cuts.window_at_segments(samples, 0)
-
-
-def test_transfers_within_a_time_are_counted_only_where_the_flows_lasted_as_long() -> None:
-    rows = [{"flow": name, "transfers": 3, "start_us": start, "end_us": start + 10e6} for name, start in SHIFTED]
-    assert goodput.transfers(rows) == 6
-    assert goodput.transfers(rows, "a", within_us=10e6) == 3
-    with pytest.raises(NoValue, match="the traffic lasted 10 s, not 1200 s"):
-        goodput.transfers(rows, within_us=1200e6)
-
-
-def test_data_carried_within_a_time_is_had_only_from_flows_that_lasted_as_long() -> None:
-    times = [
-        (name, {"start_us": start, "end_us": start + 10e6, "last_byte_us": start + 10e6}) for name, start in SHIFTED
-    ]
-    rows = [{"flow": name, "bytes_received": 2e9, **of_flow} for name, of_flow in times]
-    assert goodput.carried_gigabytes(rows, within_us=10e6) == 4
-    with pytest.raises(NoValue, match="the traffic lasted 10 s, not 1200 s"):
-        goodput.carried_gigabytes(rows, within_us=1200e6)
 
 
 EARLY, LATE = sender(9, 9, 9, 9), sender(1, 20, since_us=2e6)
@@ -302,29 +209,6 @@ def test_the_lead_changes_when_it_passes_to_the_other_flow(
     assert sandia.lead_changes({"b": b, "a": a}, interval_us) == changes
 
 
-def test_the_lead_is_between_two_flows_for_an_interval() -> None:
-    with pytest.raises(NoValue):
-        sandia.lead_changes({"a": EARLY, "b": LATE}, 5e6)
-    with pytest.raises(NoValue):
-        sandia.lead_changes({"a": EARLY}, 1e6)
-
-
-def test_the_highspeed_formulas_give_the_rows_of_the_rfc() -> None:
-    rows = [formulas.highspeed_row(k) for k in range(1, 6)]
-    assert rows == [38, 118, 221, 347, 495]
-    assert [round(formulas.highspeed_decrease(w), 2) for w in rows] == [0.5, 0.44, 0.41, 0.38, 0.37]
-    assert formulas.highspeed_table_increase(262) == 4
-    assert formulas.highspeed_table_increase(348) == 5
-    assert formulas.highspeed_table_increase(20) == 1
-    assert formulas.bandwidth_delay_product(1e9, 30_000) == 3.75
-
-
-def test_standard_tcp_adds_a_little_less_than_a_segment_as_the_window_grows_within_the_round_trip() -> None:
-    assert formulas.standard_increase(1) == 1
-    assert round(formulas.standard_increase(2), 9) == 0.9  # 1/2, then 1/2.5
-    assert 0.99 < formulas.standard_increase(100) < formulas.standard_increase(1000) < 1
-
-
 def test_the_formulas_of_scalable_tcp_give_the_rows_of_its_slides() -> None:
     assert round(formulas.window_of_path(10e6, 200_000, 1500), 1) == 166.7
     assert round(formulas.standard_recovery(1e9, 200_000, 1500)) == 1667
@@ -336,21 +220,3 @@ def test_the_formulas_of_scalable_tcp_give_the_rows_of_its_slides() -> None:
     assert formulas.scalable_loss_rate(16, 0.01, 0.125, 16) == formulas.standard_loss_rate(16)
     assert formulas.scalable_loss_rate(1000, 0.01, 0.125, 16) == pytest.approx(8e-5)
     assert formulas.stability_bound(40) == 0.025
-
-
-def test_formulas_of_paths_and_sawteeth_have_known_values() -> None:
-    assert formulas.sawtooth_window(1e-4, 1, 0.5) == pytest.approx(122.474, rel=1e-5)
-    assert formulas.sawtooth_window(1e-4, 1, 0.1) == pytest.approx(308.22, rel=1e-4)
-    assert formulas.path_segments(10**9, 100_000, 1500) == pytest.approx(8333.333, rel=1e-6)
-
-
-def test_highspeed_with_the_parameters_of_its_rfc_is_that_of_its_table() -> None:
-    for window in (38, 1058, 10661, 83000):
-        fitted = formulas.highspeed_fitted_increase(window, 83000, 1e-7)
-        # The RFC rounds its response to 0.078 / w^1.2.
-        assert fitted == pytest.approx(formulas.highspeed_increase(window), rel=0.05)
-
-
-def test_a_small_high_window_adds_less_than_reno() -> None:
-    assert formulas.highspeed_fitted_increase(400, 833.333, 1e-7) == pytest.approx(0.031, abs=5e-4)
-    assert formulas.highspeed_fitted_increase(38, 833.333, 1e-7) == 1

@@ -7,19 +7,17 @@ import json
 from pathlib import Path
 
 import pytest
+from manifests import keys_of
 
 from longfat.backends.ns2 import Ns2Backend
-from longfat.backends.ns3 import Ns3Backend
-from longfat.backends.protocol import Backend, Capabilities
+from longfat.backends.protocol import Capabilities
 from longfat.cli.console import Output
-from longfat.cli.run import named_kernels, run
+from longfat.cli.run import run
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock
-from longfat.spec.runspec import RunSpec
-from longfat.study.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL, KERNELS, require_kernel
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL
 from longfat.study.load import load_study
-from longfat.study.study_schema import json_schema
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import RigError
 
 NEWER = "linux-7.3"
 STUDY = """\
@@ -35,6 +33,7 @@ experiments:
 """
 SWEPT = STUDY + f'    kernel: "${{kernel}}"\n    sweep: {{product: {{kernel: [{DEFAULT_KERNEL}, {NEWER}]}}}}\n'
 NAMED = STUDY.replace("algorithms:", f"kernel: {NEWER}\nalgorithms:")
+ERA = STUDY.replace("algorithms:", "stack: linux-2.4\nalgorithms:", 1)
 PINS = {"backend": "virtual", "kernel": "k6", "image": "i", "lab": "l"}
 DIGESTS = {DEFAULT_KERNEL: "k6", NEWER: "k7"}
 
@@ -45,44 +44,21 @@ def plan(tmp_path: Path, text: str, pins: dict[str, str] = PINS, kernels: dict[s
     return build_plan(load_study(path), profile="paper", pins=pins, kernels=kernels)
 
 
-def specs(tmp_path: Path, text: str) -> list[RunSpec]:
-    return [run.spec for run in plan(tmp_path, text).runs]
-
-
-def test_a_study_that_names_no_kernel_has_the_default_one_and_so_has_one_that_names_it(tmp_path: Path) -> None:
-    (spec,) = specs(tmp_path, STUDY)
-    assert spec.pins == PINS
-    assert specs(tmp_path, STUDY.replace("algorithms:", f"kernel: {DEFAULT_KERNEL}\nalgorithms:")) == [spec]
-
-
-def test_a_run_pins_the_digest_of_its_studys_kernel(tmp_path: Path) -> None:
-    (spec,) = specs(tmp_path, NAMED)
-    assert spec.pins == {**PINS, "kernel": "k7"}
-
-
-def test_a_run_that_names_no_kernel_has_the_kernel_of_its_stack(tmp_path: Path) -> None:
-    era = STUDY.replace("algorithms:", "stack: linux-2.4\nalgorithms:", 1)
-    digests = {**DIGESTS, ERA_KERNEL: "k6-hz100"}
-    made = plan(tmp_path, era, kernels=digests)
-    assert made.pins["kernel"] == "k6-hz100"
-    assert [run.spec.pins["kernel"] for run in made.runs] == ["k6-hz100"]
-    named = plan(tmp_path, era + f"    kernel: {DEFAULT_KERNEL}\n", kernels=digests)
-    assert [run.spec.pins["kernel"] for run in named.runs] == ["k6"]
-
-
-def test_a_kernel_of_a_stack_that_is_not_there_is_never_replaced_by_another(tmp_path: Path) -> None:
-    made = plan(tmp_path, STUDY.replace("algorithms:", "stack: linux-2.4\nalgorithms:", 1))
-    assert [run.spec.pins["kernel"] for run in made.runs] == [ERA_KERNEL]
-
-
-def test_a_study_of_the_era_needs_no_other_kernel(tmp_path: Path) -> None:
-    era = STUDY.replace("algorithms:", "stack: linux-2.4\nalgorithms:", 1)
-    assert named_kernels(plan(tmp_path, era, {"backend": "virtual"}, {})) == (ERA_KERNEL,)
-
-
-def test_an_experiments_kernel_goes_before_its_studys(tmp_path: Path) -> None:
-    (spec,) = specs(tmp_path, NAMED + f"    kernel: {DEFAULT_KERNEL}\n")
-    assert spec.pins == PINS
+@pytest.mark.parametrize(
+    ("text", "kernel"),
+    [
+        (STUDY, "k6"),
+        (STUDY.replace("algorithms:", f"kernel: {DEFAULT_KERNEL}\nalgorithms:"), "k6"),
+        (NAMED, "k7"),
+        (NAMED + f"    kernel: {DEFAULT_KERNEL}\n", "k6"),
+        (ERA, ERA_KERNEL),  # it is not there, and never replaced by another
+    ],
+)
+def test_a_run_pins_the_kernel_of_its_experiment_its_study_its_stack_or_the_default_one(
+    tmp_path: Path, text: str, kernel: str
+) -> None:
+    (run,) = plan(tmp_path, text).runs
+    assert run.spec.pins == {**PINS, "kernel": kernel}
 
 
 def test_the_arms_of_a_sweep_over_kernels_differ_in_nothing_but_the_kernel(tmp_path: Path) -> None:
@@ -95,49 +71,15 @@ def test_the_arms_of_a_sweep_over_kernels_differ_in_nothing_but_the_kernel(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
-    [(STUDY, [DEFAULT_KERNEL]), (NAMED, [NEWER]), (SWEPT, [DEFAULT_KERNEL, NEWER])],
-    ids=["none named", "one named", "both named"],
-)
-def test_only_the_kernels_that_a_plan_needs_are_built(tmp_path: Path, text: str, names: list[str]) -> None:
-    assert list(named_kernels(plan(tmp_path, text, {"backend": "virtual"}, {}))) == names
-
-
-@pytest.mark.parametrize(
     ("text", "key"),
     [
         (STUDY.replace("algorithms:", "kernel: linux-7.2\nalgorithms:"), "kernel"),
         (STUDY + "    kernel: linux-7.2\n", "experiments[0].kernel"),
         (SWEPT.replace(f"{NEWER}]", "linux-7.2]"), "experiments[0].sweep.product.kernel[1]"),
     ],
-    ids=["study", "experiment", "factor"],
 )
-def test_an_unknown_kernel_is_refused_with_the_nearest(tmp_path: Path, text: str, key: str) -> None:
-    with pytest.raises(StudyError) as caught:
-        plan(tmp_path, text)
-    (problem,) = caught.value.problems
-    assert problem.key == key
-    assert problem.message.endswith(f"unknown kernel 'linux-7.2'; allowed: {', '.join(KERNELS)}")
-    assert problem.hint == f"did you mean {NEWER!r}?"
-
-
-def test_a_kernel_that_cannot_be_built_is_refused_with_the_nearest() -> None:
-    with pytest.raises(StudyError, match=f"unknown kernel 'linux-7.4'; allowed: {', '.join(KERNELS)}") as caught:
-        require_kernel("linux-7.4")
-    assert caught.value.hint == f"did you mean {NEWER!r}?"
-
-
-@pytest.mark.parametrize("backend", [Ns2Backend(None, "none", ()), Ns3Backend(None, "none", ())], ids=["ns2", "ns3"])
-def test_a_backend_without_named_kernels_refuses_a_run_that_names_one(tmp_path: Path, backend: Backend) -> None:
-    (named,) = plan(tmp_path, NAMED, {"backend": "ns2"}, {}).runs
-    (other,) = plan(tmp_path, STUDY, {"backend": "ns2"}, {}).runs
-    assert backend.refuses(named.spec) == (f"backend {backend.name} has no kernel {NEWER!r}; backend virtual has",)
-    assert backend.refuses(other.spec) == ()
-
-
-def test_the_schema_allows_a_kernel_as_a_factor() -> None:
-    schema = json_schema()
-    assert {"$ref": "#/$defs/Reference"} in schema["$defs"]["Experiment"]["properties"]["kernel"]["anyOf"]
+def test_an_unknown_kernel_is_refused(tmp_path: Path, text: str, key: str) -> None:
+    assert keys_of(tmp_path, text) == [key]
 
 
 @pytest.fixture

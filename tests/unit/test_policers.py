@@ -11,15 +11,11 @@ import pytest
 from fake_backend import FakeBackend
 from test_red import problem, study
 
-from longfat.backends.protocol import Feature
-from longfat.backends.registry import traits_of
-from longfat.guest.host_kernel import needed_features
 from longfat.guest.netlink import attribute, attributes
 from longfat.guest.policers import TCA_ACT_STATS, UsedPolicer, read, request
 from longfat.guest.queues import TCA_STATS_QUEUE, TCMSG
 from longfat.plan import build_plan
 from longfat.spec.gates import Evidence
-from longfat.spec.network import lay_out
 from longfat.spec.runspec import Policer, RunSpec
 from longfat.spec.units import Rate
 from longfat.study.traffic import misses
@@ -56,34 +52,22 @@ def test_a_policer_comes_back_as_the_kernel_was_told(policer: Policer) -> None:
     assert read([]) is None
 
 
-def test_it_stands_before_the_queue_of_the_bottleneck(tmp_path: Path) -> None:
-    ports = [port for port in lay_out(planned(tmp_path)).all_ports() if port.egress.policer]
-    assert [(port.node, port.egress.policer) for port in ports] == [("switch", Policer(50_000_000, 30_000))]
-
-
-def test_a_bucket_that_no_frame_fits_into_is_refused(tmp_path: Path) -> None:
-    said = problem(tmp_path, KEYS.replace("30 kB", "1500 B"))
-    assert "topology.policer.burst: 1500 B is less than a full frame, 1514 B, of which none would pass" in said
-
-
 @pytest.mark.parametrize(
-    ("rate", "burst", "said"),
+    ("rate", "burst", "key"),
     [
-        (
-            "24 Mbit/s",
-            "1514 B",
-            "1514 B at 24 Mbit/s, which the kernel keeps in ticks of 64 ns, is less than a full frame",
-        ),
-        ("20 Gbit/s", "1590 B", "1590 B at 20 Gbit/s, which the kernel keeps"),
-        ("3 bit/s", "30 kB", "topology.policer.rate: 3 bit/s is not a whole number of bytes per second"),
-        ("1001 bit/s", "30 kB", "topology.policer.rate: 1001 bit/s is not a whole number of bytes per second"),
-        ("2 Mbit/s", "512 MiB", "takes longer to fill at 2 Mbit/s than the kernel can keep; allowed: up to 68719476 B"),
+        ("50 Mbit/s", "1500 B", "burst"),  # less than a frame
+        ("24 Mbit/s", "1514 B", "burst"),  # a frame, but the kernel keeps it in ticks
+        ("20 Gbit/s", "1590 B", "burst"),
+        ("3 bit/s", "30 kB", "rate"),
+        ("1001 bit/s", "30 kB", "rate"),
+        ("2 Mbit/s", "512 MiB", "burst"),
     ],
 )
 def test_a_bucket_that_the_kernel_keeps_too_small_or_not_at_all_is_refused(
-    tmp_path: Path, rate: str, burst: str, said: str
+    tmp_path: Path, rate: str, burst: str, key: str
 ) -> None:
-    assert said in problem(tmp_path, KEYS.replace("50 Mbit/s", rate).replace("30 kB", burst))
+    said = problem(tmp_path, KEYS.replace("50 Mbit/s", rate).replace("30 kB", burst))
+    assert said.startswith(f"experiments[0].topology.policer.{key}: ")
 
 
 @pytest.mark.parametrize("rate", ["24 Mbit/s", "20 Gbit/s", "80 kbit/s", "999 kbit/s"])
@@ -92,26 +76,15 @@ def test_the_least_burst_that_is_offered_passes_a_full_frame(tmp_path: Path, rat
     keys = KEYS.replace("50 Mbit/s", rate)
     least = next(burst for burst in range(1514, 3000) if Policer(bps, burst).passes(1514))
     if least > 1514:
-        assert "which the kernel keeps in ticks" in problem(tmp_path, keys.replace("30 kB", f"{least - 1} B"))
+        assert "policer.burst" in problem(tmp_path, keys.replace("30 kB", f"{least - 1} B"))
     study(tmp_path, keys.replace("30 kB", f"{least} B"))
 
 
 def test_segments_of_offloads_need_a_bucket_of_their_length(tmp_path: Path) -> None:
     bucket = KEYS.replace("{limit: 100}", "{kind: bfifo, limit: 150 kB}")
     study(tmp_path, bucket.replace("30 kB", "65550 B"), hosts="{offloads: [gso]}")
-    with pytest.raises(StudyError) as caught:
+    with pytest.raises(StudyError, match="65550 B"):
         study(tmp_path, bucket.replace("30 kB", "60 kB"), hosts="{offloads: [tso]}")
-    assert "60 kB is less than a segment of hosts with offloads, 65550 B" in str(caught.value)
-
-
-def test_real_kernels_need_its_module_and_simulators_have_none(tmp_path: Path) -> None:
-    assert "police" in needed_features(planned(tmp_path))
-    assert [
-        name for name in ("virtual", "mininet", "hosts", "ns2", "ns3") if Feature.POLICERS in traits_of(name).can
-    ] == [
-        "virtual",
-        "mininet",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's own programs: what a manifest says of them, their files, their gates, their metric."""
+"""A study's own programs: their entry in a manifest, their files, their gates."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fabricated_results import READ_BACK
 
 from longfat.backends import own_files
 from longfat.cli.run import files_of
 from longfat.data.study_folder import StudyFolder
+from longfat.guest.files import copy_file
 from longfat.plan import build_plan
 from longfat.spec.gates import Evidence
-from longfat.spec.runspec import RunSpec
+from longfat.spec.runspec import Probes, Program, RunSpec
 from longfat.study.load import load_study
 from longfat.study.traffic import misses
-from longfat.system.errors import RigError, SettledError, StudyError
+from longfat.study.traffic.programs import programs_left_their_files
+from longfat.system.errors import RigError, StudyError
 
 MANIFEST = """\
 format: 2
@@ -54,30 +59,21 @@ def test_a_program_is_its_words_and_the_digests_of_its_files(tmp_path: Path) -> 
     assert spec(tmp_path, OWN).run_id != before
 
 
-def test_a_program_suffices_for_an_experiment(tmp_path: Path) -> None:
-    (tmp_path / "send.py").write_text("pass")
-    text = "".join(line for line in MANIFEST.splitlines(keepends=True) if "beside" not in line)
-    (tmp_path / "study.yaml").write_text(text.format(entry=OWN), encoding="utf-8")
-    (run,) = build_plan(load_study(tmp_path / "study.yaml"), profile="paper", pins={}).runs
-    assert [one.name for one in run.spec.sent] == ["own"]
-
-
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("old", "new", "key"),
     [
-        (("{address}", "{host}"), "programs[0].send: unknown word {host}; allowed: {address}, {port}"),
-        (("'a b'", "'a b"), "programs[0].receive: "),
-        (("send.py]", "send.py, send.py]"), "programs[0].files: 'send.py' is given twice"),
-        (("send.py]", "absent]"), "programs[0].files[0]: "),
-        (("send.py]", "../send.py]"), "programs[0].files[0]: "),
+        ("{address}", "{host}", "send"),
+        ("'a b'", "'a b", "receive"),
+        ("send.py]", "send.py, send.py]", "files"),
+        ("send.py]", "absent]", "files[0]"),
+        ("send.py]", "../send.py]", "files[0]"),
     ],
 )
-def test_faults_are_named(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+def test_faults_are_named(tmp_path: Path, old: str, new: str, key: str) -> None:
     (tmp_path / "send.py").write_text("pass")
     with pytest.raises(StudyError) as caught:
-        spec(tmp_path, OWN, change)
-    found = [f"{problem.key}: {problem.message}" for problem in caught.value.problems]
-    assert any(said in problem for problem in found), found
+        spec(tmp_path, OWN, (old, new))
+    assert [problem.key for problem in caught.value.problems] == [f"experiments[0].programs[0].{key}"]
 
 
 def test_a_file_of_a_study_leads_to_no_other_of_the_users(tmp_path: Path) -> None:
@@ -89,14 +85,7 @@ def test_a_file_of_a_study_leads_to_no_other_of_the_users(tmp_path: Path) -> Non
         spec(study, OWN)
 
 
-EVIDENCE = {
-    "nodes": {name: {"sysctls": {}, "offloads_on": []} for name in ("client1", "server")},
-    "interfaces": [],
-    "flows": [],
-    "capture": {},
-    "cpu_pressure_us": None,
-    "memory_pressure": 0,
-}
+EVIDENCE = {**READ_BACK, "capture": {}}
 
 
 @pytest.fixture
@@ -114,25 +103,16 @@ def test_files_of_a_study_reach_the_folder_of_a_run(kept: tuple[Path, RunSpec], 
     own_files.copy(run, cache, tmp_path / "task")
     assert [path.read_text() for path in (tmp_path / "task/files").iterdir()] == ["pass"]
     assert list(own_files.missing(run, cache)) == []
+    assert len(list(own_files.missing(run, tmp_path / "other"))) == 1
 
 
-def test_a_file_that_is_absent_or_damaged_is_named(kept: tuple[Path, RunSpec], tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused(kept: tuple[Path, RunSpec], tmp_path: Path) -> None:
     cache, run = kept
-    (reason,) = own_files.missing(run, tmp_path / "other")
-    assert "lacks the file send.py" in reason
     (digest,) = run.programs[0].files.values()
     (cache / "files" / digest).write_text("something else")
     (tmp_path / "task").mkdir()
-    with pytest.raises(RigError, match="the file is damaged"):
+    with pytest.raises(RigError):
         own_files.copy(run, cache, tmp_path / "task")
-
-
-def test_a_clock_that_stands_still_is_the_program_s_fault_where_there_is_one(kept: tuple[Path, RunSpec]) -> None:
-    stopped = RigError("the guest's virtual clock stood still")
-    told = own_files.explain_hang(stopped, kept[1])
-    assert isinstance(told, SettledError)
-    assert "while every program waits: own" in told.message
-    assert own_files.explain_hang(stopped, RunSpec((), (), (), kept[1].probes, 1)) is stopped
 
 
 def test_gates_of_programs_name_packets_and_endings_that_were_missed(kept: tuple[Path, RunSpec]) -> None:
@@ -143,3 +123,65 @@ def test_gates_of_programs_name_packets_and_endings_that_were_missed(kept: tuple
     found = misses(Evidence(kept[1], achieved, [], {"programs": [{"programs": "own", "received_packets": 0}]}))
     assert "no packet of program own arrived for port 4433" in found
     assert "what sends of program own ended with status 3; it said: no" in found
+
+
+STUDY = """
+format: 2
+study: own
+title: own
+experiments:
+  - id: one
+    topology: {kind: direct, rate: 1 Mbit/s}
+    programs:
+      - {name: p, from: client1, to: server, send: a, receive: b, duration: 1 s, keep: KEPT}
+"""
+
+
+def test_a_plain_file_is_copied_byte_by_byte(tmp_path: Path) -> None:
+    (tmp_path / "counts.bin").write_bytes(bytes(range(256)))
+    assert copy_file(tmp_path / "counts.bin", tmp_path / "raw/p/counts.bin", 256) is None
+    assert (tmp_path / "raw/p/counts.bin").read_bytes() == bytes(range(256))
+
+
+def test_whatever_is_no_plain_file_or_too_long_is_not_copied_and_the_reason_returned(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (tmp_path / "link").symlink_to(secret)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    names = ("absent", "link", "pipe", "folder", "secret")
+    reasons = {name: copy_file(tmp_path / name, tmp_path / "raw" / name, 5) for name in names}
+    assert reasons == {
+        "absent": "it is not there",
+        "link": "it is a link",
+        "pipe": "it is no plain file",
+        "folder": "it is no plain file",
+        "secret": "it has 6 bytes, allowed 5",
+    }
+    assert not (tmp_path / "raw").exists()
+
+
+@pytest.mark.parametrize(
+    ("found", "missed"),
+    [
+        ({"programs": "p", "file": "a.csv", "reason": None}, 0),
+        ({"programs": "p", "file": "a.csv", "reason": "it is a link"}, 1),
+        ({"programs": "q", "file": "a.csv", "reason": None}, 1),
+    ],
+)
+def test_a_run_without_a_file_that_is_to_be_kept_is_invalid(found: dict[str, Any], missed: int) -> None:
+    program = Program("p", "client1", "server", ("a",), ("b",), 1, keep=("a.csv",))
+    evidence = Evidence(RunSpec((), (), (), Probes(), 1, programs=(program,)), {"program_files": [found]}, [])
+    assert ["a.csv" in miss for miss in programs_left_their_files(evidence)] == [True] * missed
+
+
+@pytest.mark.parametrize(
+    "kept", ["[../spec.json]", "[/etc/passwd]", "[a.csv, b.csv, a.csv]", str([f"f{number}" for number in range(17)])]
+)
+def test_the_manifest_names_few_files_and_each_once_and_without_a_folder(kept: str, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY.replace("KEPT", kept))
+    with pytest.raises(StudyError) as caught:
+        load_study(tmp_path / "study.yaml")
+    assert {str(problem.key).partition("[0].keep")[0] for problem in caught.value.problems} == {
+        "experiments[0].programs"
+    }

@@ -7,7 +7,6 @@ import dataclasses
 from typing import Any
 
 import pytest
-from own_metrics import own_metrics
 from tables_in_memory import TablesInMemory, run, tables
 
 from longfat.metrics import METRICS
@@ -15,7 +14,6 @@ from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Pool, Selection, measure, median
 
 OPEN, RECOVERY = 0, 3
-own_metrics("sandia-2003")  # streams_cut, lead_changes
 Row = tuple[Any, ...]
 
 
@@ -30,43 +28,13 @@ def measured(rows: list[Row], metric: str, flow: str | None = None, **parameters
     return measure(dataset, Selection(metric, "two", flow=flow, parameters=parameters), 1).value
 
 
-def test_a_run_with_one_flow_needs_no_name_for_it() -> None:
-    rows = halved("stream1")
-    assert measured(rows, "cuts") == 1
-    assert measured(rows, "cuts", since=20_000) == 0
-    assert measured(rows, "after_first_cut") == 20
-    assert measured(rows, "first_recovery") == 0.02
-
-
-def test_of_two_flows_one_must_be_named() -> None:
+def test_one_of_two_flows_must_be_named() -> None:
     rows = halved("stream1") + halved("stream2")[:1]
-    assert measured(rows, "cuts", flow="stream1") == 1
+    assert measured(rows, "cuts", flow="stream1") == measured(halved("stream1"), "cuts") == 1
+    assert measured(halved("stream1"), "cuts", since=20_000) == 0
     assert measured(rows, "cuts", flow="stream2") == 0
-    with pytest.raises(NoValue, match="the samples are of 2 flows; name one of stream1, stream2"):
+    with pytest.raises(NoValue):
         measured(rows, "cuts")
-
-
-def test_a_flow_of_several_streams_has_no_one_window() -> None:
-    with pytest.raises(NoValue, match="flow 'stream1' has 2 streams"):
-        measured(halved("stream1") + halved("stream1", stream=1), "cuts")
-
-
-def test_the_streams_that_were_cut_are_counted_over_all_flows_or_in_one() -> None:
-    rows = halved("stream1") + halved("stream1", stream=1)[:1] + halved("stream2")
-    assert measured(rows, "streams_cut") == 2
-    assert measured(rows, "streams_cut", flow="stream1") == 1
-
-
-def test_a_run_whose_sockets_were_not_sampled_gives_no_value() -> None:
-    with pytest.raises(NoValue, match="no socket was sampled"):
-        measured([], "cuts")
-
-
-def test_the_lead_is_read_from_both_flows_together() -> None:
-    acked = {"stream1": (0, 9, 10, 19), "stream2": (0, 1, 10, 11)}
-    rows = [(k * 1_000_000, flow, 0, OPEN, 4, 4, value) for flow in acked for k, value in enumerate(acked[flow])]
-    assert measured(rows, "lead_changes", interval=1e6) == 2
-    assert not METRICS["lead_changes"].flow
 
 
 def test_the_share_of_windows_that_reach_a_level_is_averaged_over_windows() -> None:
@@ -79,7 +47,7 @@ def test_the_share_of_windows_that_reach_a_level_is_averaged_over_windows() -> N
 
 def test_one_run_of_a_scenario_is_too_few_unless_it_is_asked_for_alone() -> None:
     dataset = tables([run("a")], {"a": {"stream1": 900.0}})
-    with pytest.raises(NoValue, match="1 of 1 repetitions are valid, at least 2 are needed"):
+    with pytest.raises(NoValue):
         measure(dataset, Selection("goodput", "two"))
     assert measure(dataset, Selection("goodput", "two"), 1).value == 900
 
@@ -92,7 +60,7 @@ def test_each_scenario_is_estimated_from_the_runs_that_it_has() -> None:
     assert (found.value, found.n, found.runs) == ((150 + 200) / 2, 2, 5)
 
 
-def test_a_scenario_without_enough_runs_leaves_no_value_and_the_reason_says_where() -> None:
+def test_a_scenario_without_enough_runs_leaves_no_value() -> None:
     runs = [run(f"{window}.{k}", k, window=window) for window in (1, 2) for k in (1, 2)]
     runs[1] = dataclasses.replace(runs[1], status="failed")
     dataset = tables(runs, {item.run_id: {"stream1": 100.0} for item in runs})
@@ -110,11 +78,8 @@ def alike(*digests: str | None) -> TablesInMemory:
 def test_repetitions_that_are_the_same_to_the_byte_are_one_observation() -> None:
     found = measure(alike("a", "b", "a", "a"), Selection("goodput", "two"))
     assert (found.value, found.n, found.repeats) == (900.5, 2, 2)
-
-
-def test_repetitions_without_a_digest_all_count() -> None:
-    found = measure(alike(None, None), Selection("goodput", "two"))
-    assert (found.n, found.repeats) == (2, 0)
+    without = measure(alike(None, None), Selection("goodput", "two"))
+    assert (without.n, without.repeats) == (2, 0), "without a digest all count"
 
 
 def test_a_scenario_whose_repetitions_are_all_the_same_to_the_byte_has_no_randomness_and_is_exact() -> None:
@@ -165,16 +130,10 @@ def test_sister_scenarios_lend_degrees_of_freedom_and_no_bounded_interval_leaves
     assert 0 <= low <= high <= 100
 
 
-def test_runs_of_experiments_that_pair_are_of_one_block() -> None:
-    dataset = tables([run("a", 1)], {"a": {"one": 1.0}})
-    assert Pool(dataset, {"two": "first"}).block(run("a", 3)) == ("first", 3)
-    assert Pool(dataset).block(run("a", 3)) == ("two", 3)
-
-
 def test_one_run_suffices_where_nothing_is_drawn_from_a_seed() -> None:
     dataset = tables([run("a", window=1)], {"a": {"one": 900.0}})
     fixed = Pool(dataset, fixed={"two": [{"window": 1}]})
     found = measure(dataset, Selection("goodput", "two"), pool=fixed)
     assert (found.value, found.exact) == (900, True)
-    with pytest.raises(NoValue, match="at least 2 are needed"):
+    with pytest.raises(NoValue):
         measure(dataset, Selection("goodput", "two"), pool=Pool(dataset, fixed={"two": [{"window": 2}]}))

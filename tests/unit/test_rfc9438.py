@@ -11,11 +11,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from longfat.data.study_folder import StudyFolder
 from longfat.metrics import METRICS
 from longfat.metrics.data import Samples
 from longfat.metrics.registry import load_own_metrics
-from longfat.plan import build_plan
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "rfc9438"
 MODULE = "longfat_metrics_of_rfc9438"
@@ -51,14 +49,6 @@ def samples(rows: list[tuple[int, float, float]]) -> Samples:
     return Samples(t_us, state, cwnd, ssthresh, still, min_rtt_us=still + 1e6 * RTT_S)
 
 
-def test_the_study_checks_and_plans_both_tables_for_cubic_and_reno() -> None:
-    folder = StudyFolder(FOLDER)
-    folder.check()
-    runs = build_plan(folder.study, profile="quick", pins={}).runs
-    assert len({run.scenario for run in runs if run.experiment == "response"}) == 2 * 7
-    assert folder.warnings == ()
-
-
 def test_the_cube_and_its_plateau_are_read_from_the_window(metrics: ModuleType) -> None:
     start = [(OPEN, 400.0, UNSET)] * 3
     first = cubic(400, 400, 12)
@@ -77,8 +67,3 @@ def test_growth_is_read_apart_below_and_above_the_window_at_the_loss(metrics: Mo
     of = samples([(OPEN, 100.0, UNSET), (RECOVERY, 70.0, 70.0), *climb, *beyond])
     assert [point.value for point in metrics.growth_up_to(of)] == pytest.approx([0.53], rel=0.02)
     assert [point.value for point in metrics.growth_beyond(of)] == pytest.approx([1], rel=0.02)
-
-
-def test_the_average_window_is_that_over_time(metrics: ModuleType) -> None:
-    of = samples([(OPEN, float(window), 5.0) for window in range(10, 31)])
-    assert metrics.average_window(of, 0.0) == 20

@@ -12,7 +12,6 @@ from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.figures.drawing import Drawing
-from longfat.system.errors import StudyError
 
 MANIFEST = """\
 format: 2
@@ -81,25 +80,10 @@ def test_the_acknowledged_rate_is_a_mean_over_each_interval(opened: OpenedStudy)
     assert labels(drawing) == ["CTCP", "Standard TCP"]
 
 
-def test_windows_are_told_apart_and_only_a_flow_that_has_a_delay_window_shows_one(opened: OpenedStudy) -> None:
+def test_each_window_has_its_curve_and_only_compound_has_a_delay_window(opened: OpenedStudy) -> None:
     drawing = opened.show("windows")
     assert drawing.data.columns == ("scenario", "repetition", "run_id", "first", "flow", "window", "t_s", "segments")
     found = {(row[3], row[5]) for row in drawing.data.rows}
     assert {("standard", "cwnd"), ("ctcp", "cwnd"), ("ctcp", "dwnd")} <= found
     assert ("standard", "dwnd") not in found
     assert {"congestion window", "delay window"} <= set(labels(drawing))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "key"),
-    [
-        ("    what: acknowledged_rate\n", "    what: cwnd\n", "figures[0].interval"),
-        ("    what: cwnd\n", "    what: acknowledged_rate\n", "figures[1].also"),
-        (", flow=stream1\n", "\n", "figures[1].runs"),
-    ],
-)
-def test_keys_that_exclude_each_other_are_refused(tmp_path: Path, old: str, new: str, key: str) -> None:
-    assert old in FIGURES
-    with pytest.raises(StudyError) as caught:
-        _ = StudyFolder(write(tmp_path, FIGURES.replace(old, new))).figures
-    assert key in {problem.key for problem in caught.value.problems}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are whole, locks that others wait for, things made once, and processes that end with their parent."""
+"""Whole files, locks, things made once, and leftovers of killed processes."""
 
 from __future__ import annotations
 
@@ -12,34 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from longfat.system import store
-from longfat.system.errors import RigError
-from longfat.system.files import write_whole
-from longfat.system.locks import held
+from longfat.system.files import write_once, write_whole
+from longfat.system.processes import is_running
+from longfat.system.scratch import scratch_in
 from longfat.system.store import draft, keep
 
 
-def test_a_file_is_replaced_with_its_rights_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+def test_a_file_is_replaced_with_its_rights_and_no_draft_is_left(tmp_path: Path) -> None:
     path = tmp_path / "lock.json"
     path.write_text("old")
     write_whole(path, "grün", 0o600)
     assert path.read_bytes() == "grün".encode()
     assert path.stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(IsADirectoryError):
-        write_whole(tmp_path / "taken", b"content")
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
-
-
-def test_who_does_not_wait_is_told_that_somebody_holds_the_lock(tmp_path: Path) -> None:
-    with held(tmp_path / "folder/lock"), pytest.raises(BlockingIOError), held(tmp_path / "folder/lock", wait=False):
-        pass
-    with held(tmp_path / "folder/lock", wait=False), held(tmp_path / "folder", folder=True, wait=False):
-        assert list(tmp_path.rglob("lock")) == [tmp_path / "folder/lock"]
 
 
 @pytest.mark.parametrize("old", ["nothing", "file", "folder"])
@@ -66,24 +51,6 @@ def test_a_draft_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), draft(tmp_path / "thing") as new:
         new.write_text(str(1 // 0))
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
-
-
-def test_only_the_thing_itself_is_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flushed: list[list[str]] = []
-
-    def make(new: Path) -> None:
-        (new.parent / "source/folder").mkdir(parents=True)
-        (new.parent / "source/link").symlink_to(new.parent / "source/folder")
-        (new.parent / "log").write_text("made")
-        (new.parent / "link").symlink_to(new.parent / "source")
-        new.mkdir()
-
-    monkeypatch.setattr(
-        store, "flush_file_system", lambda folder: flushed.append([path.name for path in folder.iterdir()])
-    )
-    keep(tmp_path / "thing", make, "it", "1 MB")
-    assert flushed == [["thing"]]
-    assert list((tmp_path / "thing").iterdir()) == []
 
 
 def test_a_thing_is_made_once_whoever_asks(tmp_path: Path) -> None:
@@ -115,15 +82,6 @@ def test_a_thing_that_is_not_right_is_made_again_and_leftovers_of_it_alone_go(tm
     assert sorted(path.name for path in tmp_path.iterdir()) == [".partial-other-x", "thing", "thing.lock"]
 
 
-def test_a_thing_that_cannot_be_written_is_named_with_its_need(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RigError, match=f"{tmp_path}/file: the thing cannot be written: File exists") as caught:
-        keep(tmp_path / "file/thing", Path.touch, "the thing", "3 MB")
-    assert (
-        caught.value.hint == "it needs 3 MB of disk space in a folder that you own; LONGFAT_CACHE names another folder"
-    )
-
-
 PARENT = """\
 import subprocess, time
 from longfat.system.parent import end_with_parent
@@ -140,3 +98,89 @@ def test_a_child_ends_with_a_parent_that_is_killed() -> None:
         parent.kill()
     assert select.select([child], [], [])[0] == [child]
     os.close(child)
+
+
+SOURCE = Path(__file__).parents[2] / "src"
+HOLD = """
+import sys, time
+from pathlib import Path
+from longfat.system.scratch import scratch_in
+with scratch_in(Path(sys.argv[1]), "guest-") as folder:
+    (folder / "capture").write_bytes(b"packets")
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+GONE = 2**22 + 1  # above the kernel's largest number of a process
+
+
+def holding(parent: Path) -> tuple[subprocess.Popen[str], Path]:
+    """A process that uses such a folder, and the folder."""
+    command = [sys.executable, "-c", HOLD, str(parent)]
+    process = subprocess.Popen(command, env={"PYTHONPATH": str(SOURCE)}, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_the_folder_of_a_killed_process_goes_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
+    (killed, left), (living, used) = holding(tmp_path), holding(tmp_path)
+    killed.kill()
+    killed.communicate()
+    assert (left / "capture").exists()
+    with scratch_in(tmp_path, "guest-") as own:
+        assert sorted(tmp_path.iterdir()) == sorted([used, own])
+    assert list(tmp_path.iterdir()) == [used]
+    living.kill()
+    living.communicate()
+
+
+def test_programs_of_a_killed_process_are_ended_and_those_of_a_living_session_are_not(
+    tmp_path: Path,
+) -> None:
+    killed, left = holding(tmp_path)
+    killed.kill()
+    killed.communicate()
+    # As a part of a guest whose kernel is gone: its session's first process has ended.
+    begun = subprocess.run(
+        ["/bin/sh", "-c", "sleep 60 >/dev/null & echo $!"],
+        cwd=left,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    stopped = os.pidfd_open(int(begun.stdout))
+    with subprocess.Popen(["sleep", "60"], cwd=left, start_new_session=True) as living:
+        with scratch_in(tmp_path, "guest-"):
+            assert select.select([stopped], [], [], 10)[0]
+            assert is_running(living.pid)
+        living.kill()
+    os.close(stopped)
+    assert not left.exists()
+
+
+def test_a_folder_that_is_just_being_made_and_files_of_other_names_stay(tmp_path: Path) -> None:
+    (tmp_path / "guest-file").touch()
+    for name in (".guest-made", "other"):
+        (tmp_path / name).mkdir()
+    with scratch_in(tmp_path, "guest-"):
+        assert {".guest-made", "guest-file", "other"} < {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_draft_of_a_killed_process_goes_when_the_file_is_written_again(tmp_path: Path) -> None:
+    for name in (f".verdicts.json-{GONE}", f".verdicts.json-{os.getppid()}", f".report.html-{GONE}"):
+        (tmp_path / name).touch()
+    write_whole(tmp_path / "verdicts.json", "[]")
+    left = [f".report.html-{GONE}", f".verdicts.json-{os.getppid()}", "verdicts.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(left)
+
+
+def test_the_draft_of_a_process_on_another_machine_stays(tmp_path: Path) -> None:
+    here, elsewhere = f".lock.json-{GONE}@{os.uname().nodename}", f".lock.json-{GONE}@node7"
+    for name in (here, elsewhere):
+        (tmp_path / name).touch()
+    assert write_once(tmp_path / "lock.json", "{}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [elsewhere, "lock.json"]
+
+
+def test_a_file_that_is_written_once_stays_as_it_is(tmp_path: Path) -> None:
+    assert [write_once(tmp_path / "lock.json", text) for text in ("first", "second")] == [True, False]
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("lock.json", "first")]

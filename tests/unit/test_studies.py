@@ -1,100 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's folder is opened once and handed through a command: each of its files is read once."""
+"""A study's folder: its files, its faults, its artifacts; and the time and pairs of the shipped studies."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+import re
 from pathlib import Path
 
 import pytest
-from evidenced import copied, printed, with_evidence
 from fabricated_results import CLAIMS, FIGURES, MANIFEST, write_study
 
-from longfat.cli.check import check
-from longfat.cli.console import Output
-from longfat.cli.evidence import add
-from longfat.cli.fill import Wanted, fill_studies
-from longfat.cli.plan import plan
-from longfat.cli.report import report
-from longfat.cli.reproduce import reproduce
-from longfat.cli.sample import repeat_sample
-from longfat.cli.verdicts import verdicts
 from longfat.data.study_folder import StudyFolder, studies_in
-from longfat.study.schema import source
+from longfat.plan import build_plan, estimate
+from longfat.plan.resolve import resolve
+from longfat.study.catalog.stacks import STACKS
+from longfat.study.load import load_study
+from longfat.study.study import Study
 from longfat.system.errors import StudyError
 
-ALL = {"study.yaml": 1, "claims.yaml": 1, "figures.yaml": 1}
-VERBS: dict[str, tuple[Callable[[Output], object], dict[str, int]]] = {
-    "check": (lambda console: check(console, "small"), ALL),
-    "plan": (lambda console: plan(console, "small", profile="paper", backend="fake"), {"study.yaml": 1}),
-    "reproduce": (lambda console: reproduce(console, "small", profile="paper", backend="fake", jobs=1), ALL),
-    "report": (lambda console: report(console, "small"), ALL),
-    "verdicts": (
-        lambda console: verdicts(console, ["small"]),
-        {"study.yaml": 1, "claims.yaml": 1},
-    ),
-    "evidence fill": (
-        lambda console: fill_studies(["small"], Wanted(1, 60.0, "paper", backend="fake", jobs=1), console),
-        ALL,
-    ),
-    "evidence add": (lambda console: add(console, "small", jobs=1), ALL),
-    "again": (
-        lambda console: repeat_sample("small", "2", 1, None, 1, None, console),
-        {"study.yaml": 1, "claims.yaml": 1},
-    ),
-}
 
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with the study, its results and its evidence."""
-    root = tmp_path_factory.mktemp("made")
-    with pytest.MonkeyPatch.context() as patch:
-        with_evidence(root, patch)
-        printed(lambda console: report(console, "small"))
-    return root
-
-
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each file of the study `small` was read."""
-    counts: Counter[str] = Counter()
-    text = source._text
-
-    def counted(path: Path) -> str:
-        if path.parent.name == "small":
-            counts[path.name] += 1
-        return text(path)
-
-    monkeypatch.setattr(source, "_text", counted)
-    return counts
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_command_reads_each_file_of_its_study_once(
-    verb: str, read: Counter[str], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copied(made, tmp_path, monkeypatch)
-    command, expected = VERBS[verb]
-    printed(command)
-    assert read == expected
-
-
-def test_faults_of_claims_and_figures_are_told_together(tmp_path: Path) -> None:
+def test_faults_of_claims_and_figures_are_reported_together(tmp_path: Path) -> None:
     claims, figures = CLAIMS.replace("goodput[delay", "speed[delay"), FIGURES.replace("x: window", "x: length")
     folder = StudyFolder(write_study(tmp_path, claims=claims, figures=figures))
     with pytest.raises(StudyError) as caught:
         folder.check()
     assert {Path(problem.file).name for problem in caught.value.problems} == {"claims.yaml", "figures.yaml"}
-
-
-def test_a_fault_of_the_manifest_is_told_alone_for_the_others_are_read_against_it(tmp_path: Path) -> None:
-    folder = StudyFolder(write_study(tmp_path, claims="claims: 1"))
-    (folder.path / "study.yaml").write_text(MANIFEST.replace("30 ms", "30"), encoding="utf-8")
-    with pytest.raises(StudyError) as caught:
-        folder.check()
-    assert {Path(problem.file).name for problem in caught.value.problems} == {"study.yaml"}
 
 
 def test_a_study_without_claims_and_figures_has_none(tmp_path: Path) -> None:
@@ -116,3 +45,51 @@ def test_other_assumptions_leave_the_claims_as_they_are_and_may_be_of_some_exper
     assert [one.id for one in other.study.experiments] == ["delay"]
     assert str(other.study.experiments[0].points[0].experiment.topology.rtt) == "60 ms"
     assert {one.id for one in folder.assuming({"way": "60 ms"}).study.experiments} > {"delay"}
+
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+STUDIES = ("sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006")
+
+
+def study(name: str) -> Study:
+    return load_study(EXPERIMENTS / name / "study.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "minutes"),
+    [
+        ("_smoke", "quick", 1),
+        *((name, profile, minutes) for name in STUDIES for profile, minutes in (("smoke", 2), ("quick", 15))),
+    ],
+)
+def test_a_profile_keeps_to_its_time_on_two_cores(name: str, profile: str, minutes: int) -> None:
+    plan = build_plan(study(name), profile=profile, pins={"backend": "virtual"})
+    assert estimate(plan, jobs=2).wall_seconds < minutes * 60
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_experiments_of_a_study_that_need_the_same_run_pair_so_that_it_is_run_once(name: str) -> None:
+    loaded = study(name)
+    drawing: dict[str, set[str]] = {}
+    for point in (point for swept in loaded.experiments for point in swept.points):
+        scenario = resolve(point.experiment, loaded, STACKS[loaded.header.stack], {}).to_json()
+        jitters = [str(flow.start_jitter) for flow in point.experiment.every_flow]
+        experiment = point.experiment.pairs_with or point.experiment.id
+        drawing.setdefault(" ".join([scenario, *jitters]), set()).add(experiment)
+    assert [experiments for experiments in drawing.values() if len(experiments) > 1] == []
+
+
+def test_an_artifact_names_the_experiments_of_its_figures_and_claims() -> None:
+    slac = StudyFolder(EXPERIMENTS / "slac-2003")
+    assert slac.experiments_named(["slide-19-throughput"]) == ("single-short", "single-middle", "single-long")
+    assert slac.experiments_named(["intra", "slide-18-txqueuelen"]) == ("intra", "txqueuelen")
+
+
+def test_a_name_that_is_neither_artifact_nor_experiment_is_refused() -> None:
+    with pytest.raises(StudyError) as caught:
+        StudyFolder(EXPERIMENTS / "vista-2006").experiments_named(["tab-44", "one-irland", "tab-1"])
+    assert [re.findall("'(tab-44|one-irland|tab-1)'", one.message) for one in caught.value.problems] == [
+        *(["tab-44"], ["one-irland"], ["tab-1"])
+    ]

@@ -30,11 +30,6 @@ figures:
       goodput: {of: "goodput[delay, ${algorithm}]", digits: 0}
     rows: [[elsewhere, 7, {of: "goodput[delay, highspeed]", digits: 0}]]
     paper: two algorithms
-  - table: other
-    like: filled
-    title: another file
-    file: others.csv
-    paper: one algorithm
   - cells: compared
     title: with the paper's
     file: cells.csv
@@ -46,7 +41,6 @@ figures:
 """
 FILES = {
     "rates.csv": "algorithm,rate\nstandard,10\nhighspeed,100\n,1000\n",
-    "others.csv": "algorithm,rate\nhighspeed,20\n",
     "cells.csv": "claim,algorithm,cell,value\none,standard,Mb/s,280\n",
 }
 
@@ -79,16 +73,7 @@ def test_each_row_of_the_file_fills_the_templates_of_the_headings(opened: Opened
     assert [row[0] for row in data.rows] == ["standard, 10 Mb/s", "highspeed, 100 Mb/s", ", 1000 Mb/s", "elsewhere"]
     assert [row[1] for row in data.rows[:3]] == ["25", "250", "2500"]
     assert data.rows[1][2] == data.rows[3][2]
-    assert "(n = 2)" in str(data.rows[1][2])
-
-
-def test_an_expression_without_its_field_is_a_dash(opened: OpenedStudy) -> None:
-    assert opened.show("filled").data.rows[2][2] == "-"
-
-
-def test_a_table_like_another_has_its_columns_and_a_file_of_its_own(opened: OpenedStudy) -> None:
-    data = opened.show("other").data
-    assert [row[:2] for row in data.rows] == [("highspeed, 20 Mb/s", "50"), ("elsewhere", 7)]
+    assert data.rows[2][2] == "-", "an expression without its field"
 
 
 def test_a_table_of_the_paper_has_names_from_its_cells(opened: OpenedStudy) -> None:
@@ -101,10 +86,8 @@ def test_a_table_of_the_paper_has_names_from_its_cells(opened: OpenedStudy) -> N
     ("old", "new", "key"),
     [
         ("file: rates.csv\n    paper", "file: rats.csv\n    paper", "figures[0].file"),
-        ("${algorithm}, ${rate}", "${tcp}", "figures[1].columns.by"),
         ('delay, ${algorithm}]"', 'delay, ${rate}]"', "figures[1].columns.goodput.of"),
         ("[[elsewhere, 7,", "[[elsewhere,", "figures[1].rows[0]"),
-        ("    file: rates.csv\n    paper", "    paper", "figures[0].columns"),
         ("    file: rates.csv\n    paper", "    columns: [a]\n    paper", "figures[0].table"),
         ("rates.csv\n    paper", "rates.csv\n    columns: [a]\n    paper", "figures[0].columns"),
     ],

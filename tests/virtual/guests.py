@@ -133,6 +133,23 @@ def one_flow(
     )
 
 
+def delay_path(rate_bps: int, rtt_us: int, limit_packets: int, **parts: Any) -> RunSpec:
+    """Return a run over client1, delay and server; ``parts`` are further fields of the RunSpec, such as its traffic."""
+    shaped, delayed = Egress(rate_bps, queue=Queue(limit_packets=limit_packets)), Egress(delay_us=rtt_us // 2)
+    return RunSpec(
+        nodes=(
+            Node("client1", "sender"),
+            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
+            Node("server", "receiver"),
+        ),
+        links=(
+            Link(Interface("client1", shaped), Interface("delay", delayed)),
+            Link(Interface("delay", delayed), Interface("server", shaped)),
+        ),
+        **{"flows": (), "probes": Probes(), "seed": 1, "pins": virtual().pins(), **parts},
+    )
+
+
 def run(spec: RunSpec, folder: Path) -> Path:
     """Execute ``spec`` in a guest; the folder with its raw files."""
     folder.mkdir()

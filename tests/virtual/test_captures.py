@@ -80,9 +80,8 @@ def test_the_series_of_tcptrace_come_from_the_capture_at_the_sender(folder: Path
     assert [path.name for path in (folder / "outstanding").iterdir()] == ["bulk.csv"]
 
 
-@pytest.mark.parametrize("number", [1, 4])
-def test_a_deliberate_drop_takes_the_packet_of_its_number_even_a_syn(tmp_path: Path, number: int) -> None:
-    run(spec_of(1_500_000, DeliberateDrop(0, number)), tmp_path / "run")
+def test_a_deliberate_drop_takes_the_packet_of_its_number_even_a_syn(tmp_path: Path) -> None:
+    run(spec_of(1_500_000, DeliberateDrop(0, 1)), tmp_path / "run")
     left, received = (
         [
             (packet.sequence, packet.flags)
@@ -90,7 +89,6 @@ def test_a_deliberate_drop_takes_the_packet_of_its_number_even_a_syn(tmp_path: P
         ]
         for place in ("@bottleneck", "@receiver")
     )
-    assert received[: number - 1] == left[: number - 1]
-    assert received[number - 1 :][:9] == left[number:][:9]
+    assert received[:9] == left[1:10]
     assert len(left) - len(received) == 1
-    assert bool(left[number - 1][1] & SYN) == (number == 1)
+    assert left[0][1] & SYN

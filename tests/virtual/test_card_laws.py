@@ -21,7 +21,7 @@ format: 2
 study: example
 title: One flow between hosts whose cards and time for packets are stated
 algorithms: {standard: {cca: reno}}
-defaults: {flow: {from: client1, to: server, duration: 3 s}}
+defaults: {flow: {from: client1, to: server, duration: 2 s}}
 experiments:
   - id: plain
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 10 ms}
@@ -39,10 +39,13 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunSpec]:
     return planned(tmp_path_factory.mktemp("study") / "study.yaml", STUDY)
 
 
-def captured(spec: RunSpec, folder: Path) -> list[Packet]:
-    """What a valid run's capture at the sender has."""
-    done(spec, folder)
-    return read_packets(folder / "captures/flow.pcap")
+@pytest.fixture(scope="module")
+def captured(specs: dict[str, RunSpec], tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Packet]]:
+    """The captures at the sender of a valid run of each experiment but ``busy``."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("plain", "moderated", "both"):
+        done(specs[name], folder / name)
+    return {name: read_packets(folder / name / "captures/flow.pcap") for name in ("plain", "moderated", "both")}
 
 
 def acknowledgments(packets: list[Packet]) -> list[Packet]:
@@ -51,20 +54,20 @@ def acknowledgments(packets: list[Packet]) -> list[Packet]:
     return [one for one in packets if one.destination_port == own and one.time_us > start_us + 10**6]
 
 
-def test_an_interrupt_comes_so_long_after_a_packet_at_both_ends(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+def test_an_interrupt_comes_so_long_after_a_packet_at_both_ends(captured: dict[str, list[Packet]]) -> None:
     handshakes_us = {}
     for name in ("plain", "moderated", "both"):
-        asked, answered = captured(specs[name], tmp_path / name)[:2]
+        asked, answered = captured[name][:2]
         assert asked.flags == SYN and answered.flags & SYN
         handshakes_us[name] = answered.time_us - asked.time_us
     assert handshakes_us["moderated"] - handshakes_us["plain"] == 2 * 200
     assert handshakes_us["both"] - handshakes_us["plain"] == 2 * (200 + 30)
 
 
-def test_interrupts_hand_over_packets_in_bunches(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+def test_interrupts_hand_over_packets_in_bunches(captured: dict[str, list[Packet]]) -> None:
     segments = {}
     for name in ("plain", "moderated"):
-        found = acknowledgments(captured(specs[name], tmp_path / name))
+        found = acknowledgments(captured[name])
         times = sorted({one.time_us for one in found})
         assert (min(later - earlier for earlier, later in pairwise(times)) >= 200) is (name == "moderated")
         segments[name] = (found[-1].acknowledgement - found[0].acknowledgement) / 1448 / (len(times) - 1)
@@ -83,8 +86,8 @@ def test_a_busy_host_takes_one_packet_after_the_other(specs: dict[str, RunSpec],
     assert not any(dropped.values())
 
 
-def test_a_bunch_is_spread_by_the_time_for_each_packet(specs: dict[str, RunSpec], tmp_path: Path) -> None:
-    times = [one.time_us for one in acknowledgments(captured(specs["both"], tmp_path / "both"))]
+def test_a_bunch_is_spread_by_the_time_for_each_packet(captured: dict[str, list[Packet]]) -> None:
+    times = [one.time_us for one in acknowledgments(captured["both"])]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     assert min(gaps) >= 30
     assert statistics.median(gaps) == 30  # acknowledgments come in bunches to their card too

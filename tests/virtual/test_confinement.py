@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,24 +32,21 @@ for option in ("/..", "..", "/../../..", "/raw/../../..", "/raw/out", "/raw/up/"
         ctypes.CDLL(None).umount(b"/tmp/m")
 mount("none", "/tmp/m", "hostfs", "/")
 answer["itself"] = sorted(os.listdir("/tmp/m"))
-answer["written"] = {{}}
-for path in ("/{SECRET}", "/usr/bin/{SECRET}", "/code/{SECRET}", "/etc/passwd"):
-    try:
-        open(path, "a").close()
-        answer["written"][path] = 0
-    except OSError as error:
-        answer["written"][path] = error.errno
 answer["environment"] = sorted(os.environ)
+def written():
+    found = {{}}
+    for path in ("/{SECRET}", "/usr/bin/{SECRET}", "/code/{SECRET}", "/etc/passwd", "/code/start.pyc"):
+        try:
+            open(path, "a").write("x")
+            found[path] = 0
+        except OSError as error:
+            found[path] = error.errno
+    return found
+answer["written"] = written()
 MS_REMOUNT = 32
 libc = ctypes.CDLL(None, use_errno=True)
 answer["remounted"] = libc.mount(b"none", b"/", None, MS_REMOUNT, None)
-answer["changed"] = {{}}
-for path in ("/{SECRET}", "/usr/bin/{SECRET}", "/code/{SECRET}", "/etc/passwd", "/code/start.pyc"):
-    try:
-        open(path, "a").write("x")
-        answer["changed"][path] = 0
-    except OSError as error:
-        answer["changed"][path] = error.errno
+answer["changed"] = written()
 for name, change in (("cut", lambda: os.truncate("/etc/passwd", 1)), ("removed", lambda: os.unlink("/etc/passwd")),
                      ("moved", lambda: os.rename("/etc/passwd", "/etc/passwd2")), ("made", lambda: os.mkdir("/new"))):
     try:
@@ -66,15 +62,10 @@ def answer() -> Any:
     return ask(PROGRAM)
 
 
-def test_the_root_of_a_guest_is_the_image_with_the_laboratorys_code(answer: Any) -> None:
+def test_the_root_of_a_guest_is_the_image_with_the_guests_code(answer: Any) -> None:
     assert set(answer["root"]) == {path.name for path in virtual().root.iterdir()}
     assert {"code", "task", "usr"} <= set(answer["root"])
-
-
-def test_the_homes_of_a_guest_are_empty(answer: Any) -> None:
-    assert answer["homes"] == []
-    assert set(answer["home"]) <= {".bashrc", ".profile"}
-    assert not {path.name for path in Path.home().iterdir()} & set(answer["home"]) - {".bashrc", ".profile"}
+    assert answer["homes"] == [] and set(answer["home"]) <= {".bashrc", ".profile"}
 
 
 def test_a_guest_sees_the_folder_of_its_run_and_not_that_of_others(answer: Any) -> None:
@@ -86,9 +77,6 @@ def test_a_guest_sees_the_folder_of_its_run_and_not_that_of_others(answer: Any) 
 def test_no_mount_of_a_guest_leads_out_of_its_folder(answer: Any) -> None:
     assert answer["mounted"] == dict.fromkeys(answer["mounted"], errno.EPERM)
     assert len(answer["mounted"]) == 9
-
-
-def test_a_guest_may_mount_its_folder_again(answer: Any) -> None:
     assert set(answer["itself"]) == set(answer["task"])
 
 
@@ -97,7 +85,7 @@ def test_the_root_is_read_only(answer: Any) -> None:
     assert not list(virtual().root.glob(f"*/{SECRET}"))
 
 
-def test_a_root_that_the_guest_mounts_anew_for_writing_is_not_written_to_on_the_host(answer: Any) -> None:
+def test_a_root_that_the_guest_mounts_again_for_writing_is_not_written_to_on_the_host(answer: Any) -> None:
     assert answer["remounted"] == 0, "the guest's own kernel lets its root user do so"
     assert 0 not in answer["changed"].values(), answer["changed"]
     assert len(answer["changed"]) == 9

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's congestion controls against the published laws, one test for each law of the study `_laws`."""
+"""The kernel's congestion controls against the published laws of the study `_laws`.
+
+At least one experiment for each algorithm, and TCP's timers: a third of the runs, a fifth of their time. After a change
+of a kernel `./just reproduce _laws` judges all laws.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +15,21 @@ from guests import virtual
 
 from longfat.cli.console import Output
 from longfat.cli.reproduce import reproduce
-from longfat.data.study_folder import StudyFolder
-from longfat.relations.judge import Verdict, read_verdicts
+from longfat.relations.judge import read_verdicts
 
 pytestmark = [pytest.mark.virtual, pytest.mark.slow]
 
-STUDY = "_laws"
-CLAIMS = Path(__file__).parents[2] / "experiments" / STUDY / "claims.yaml"
+EXPERIMENTS = (
+    *("reno", "reno-parallel", "scalable-two", "scalable-lwnd-16", "highspeed-plain", "htcp-queue", "bic", "cubic"),
+    *("vegas", "westwood", "lp", "hstcp-lp-idle", "fast-two", "compound-idle"),
+    *("timer-ack", "timer-reordering", "timer-probe", "timer-timeout"),
+)
 
 
-@pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
-    """The verdicts of the study, reproduced now."""
+def test_the_kernel_meets_the_laws_or_deviates_as_stated(tmp_path: Path) -> None:
     virtual()
-    folder = tmp_path_factory.mktemp("laws")
     with open(os.devnull, "w") as nowhere:
-        assert reproduce(Output(file=nowhere), STUDY, results=folder)
-    return {verdict.claim: verdict for verdict in read_verdicts(folder)}
-
-
-@pytest.mark.parametrize("law", [claim.id for claim in StudyFolder(CLAIMS.parent).claims])
-def test_the_kernel_meets_or_deviates_as_stated_from(law: str, verdicts: dict[str, Verdict]) -> None:
-    found = verdicts[law]
-    assert found.verdict == "reproduced" or found.deviation, found.reason
+        assert reproduce(Output(file=nowhere), "_laws", only=",".join(EXPERIMENTS), results=tmp_path)
+    found = [verdict for verdict in read_verdicts(tmp_path) if verdict.verdict != "not_measured"]
+    assert len(found) >= 30
+    assert {verdict.claim for verdict in found if verdict.verdict != "reproduced" and not verdict.deviation} == set()

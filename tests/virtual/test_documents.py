@@ -9,35 +9,38 @@ from pathlib import Path
 import pytest
 from console import agrees, executed, follow
 
-pytestmark = pytest.mark.virtual
+from longfat.data.study_folder import StudyFolder
+from longfat.report.reference import compare
+
+pytestmark = [pytest.mark.virtual, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
-PAGES = [page for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))] if executed(page)]
-SHARED = ("_smoke",)  # results that several pages start from
+FOLLOWED = ("own-algorithm",)  # by test_own_algorithm
+PAGES = [page for page in sorted(ROOT.glob("docs/*.md")) if executed(page) and page.stem not in FOLLOWED]
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for results that are made once."""
-    return tmp_path_factory.mktemp("shared")
-
-
-@pytest.fixture
-def checkout(tmp_path: Path, shared: Path) -> Path:
-    """A checkout without results, except for those that other pages have made."""
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout in which README was followed."""
+    root = tmp_path_factory.mktemp("checkout")
     for folder in ("experiments", "kernels"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
-    (tmp_path / "results").mkdir()
-    for name in SHARED:
-        if (shared / name).exists():
-            shutil.copytree(shared / name, tmp_path / "results" / name)
-    return tmp_path
+        shutil.copytree(ROOT / folder, root / folder)
+    done(ROOT / "README.md", root)
+    return root
+
+
+def done(page: Path, checkout: Path) -> None:
+    for command, output in follow(page, checkout):
+        assert agrees(command.output, output), f"$ {command.line}\n{output}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_does_what_it_says_and_prints_what_it_shows(page: Path, checkout: Path, shared: Path) -> None:
-    for command, output in follow(page, checkout):
-        assert agrees(command.output, output), f"$ {command.line}\n{output}"
-    for name in SHARED:
-        if (checkout / "results" / name).exists() and not (shared / name).exists():
-            shutil.copytree(checkout / "results" / name, shared / name)
+def test_a_page_does_what_it_says_and_prints_what_it_shows(page: Path, checkout: Path) -> None:
+    done(page, checkout)
+
+
+def test_the_smoke_study_ends_with_the_reference_of_the_repository(checkout: Path) -> None:
+    match = compare(checkout / "results/_smoke", StudyFolder(ROOT / "experiments/_smoke"))
+    if match.status == "no_reference":
+        pytest.skip("no reference for this kernel and image")
+    assert match.status == "identical", match.lines

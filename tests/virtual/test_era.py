@@ -118,7 +118,7 @@ def largest_share_of_the_buffer(folder: Path) -> float:
     return max(sample.inflight for sample in samples(folder)) * MSS_BYTES / buffer_bytes
 
 
-@pytest.mark.parametrize(("scale", "part"), [("2", 3 / 4), ("1", 1 / 2), ("-2", 1 / 4)])
+@pytest.mark.parametrize(("scale", "part"), [("2", 3 / 4), ("-2", 1 / 4)])
 def test_the_window_can_be_a_fixed_part_of_the_receive_buffer(tmp_path: Path, scale: str, part: float) -> None:
     spec = receiver_limited_flow(FIXED | {"net.ipv4.tcp_adv_win_scale": scale})
     assert largest_share_of_the_buffer(run(spec, tmp_path / "run")) == pytest.approx(part, rel=0.02)
@@ -127,14 +127,3 @@ def test_the_window_can_be_a_fixed_part_of_the_receive_buffer(tmp_path: Path, sc
 def test_segments_that_take_more_memory_than_their_data_leave_half_of_that_part(tmp_path: Path) -> None:
     spec = receiver_limited_flow(FIXED | {"net.ipv4.tcp_rcv_truesize": str(16 << 10)})
     assert largest_share_of_the_buffer(run(spec, tmp_path / "run")) == pytest.approx(3 / 8, rel=0.02)
-
-
-@pytest.mark.parametrize(("interactive_after", "growth"), [("1", 1.5), ("255", 2.0)])
-def test_slow_start_doubles_while_a_receiver_not_taken_for_interactive_opens_its_window(
-    tmp_path: Path, interactive_after: str, growth: float
-) -> None:
-    spec = receiver_limited_flow(FIXED | {"net.ipv4.tcp_pingpong_thresh": interactive_after})
-    seen = samples(run(spec, tmp_path / "run"))
-    start = next(k for k, sample in enumerate(seen) if sample.cwnd >= 30)
-    two_round_trips_later = seen[start + 2 * 30 // 5]
-    assert (two_round_trips_later.cwnd / seen[start].cwnd) ** 0.5 == pytest.approx(growth, rel=0.1)

@@ -43,11 +43,6 @@ def judge(status: int, output: str, errors: str) -> None:
     assert signals == 4000
 
 
-def test_the_host_keeps_the_registers_of_the_program(program: Path) -> None:
-    done = subprocess.run([program], capture_output=True, text=True)
-    judge(done.returncode, done.stdout, done.stderr)
-
-
 def test_a_guest_keeps_the_registers_through_switches_faults_signals_and_forks(program: Path) -> None:
     answer: Any = ask(PROGRAM, program)
     judge(*answer)

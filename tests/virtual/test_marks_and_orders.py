@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks at a step, policers, the order of packets, and two queues that are coupled."""
+"""Marks at a step, policers, and the order of packets."""
 
 from __future__ import annotations
 
 import json
-import statistics
 from pathlib import Path
 
 import pytest
-from guests import virtual
 from studies import done, planned, samples, waits_ms
 
 from longfat.spec.runspec import RunSpec
@@ -44,11 +42,6 @@ experiments:
   - id: overtaking
     topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, overtaking: 1 %}
     flows: [{name: flow, algorithm: standard, window: 100 kB}]
-  - id: dual
-    path: line
-    topology: {bottleneck_queue: {kind: dualpi2}}
-    flows: [{name: one, algorithm: standard}, {name: two, from: client2, algorithm: standard}]
-    probes: {queues: 20 ms}
 """
 
 
@@ -103,13 +96,3 @@ def test_the_declared_share_of_packets_overtakes(specs: dict[str, RunSpec], tmp_
     overtaking = counted(tmp_path / "run", "server", "TcpExt.TCPOFOQueue")  # each comes before those that it overtook
     assert packets > 1000
     assert abs(overtaking - 0.01 * packets) <= 6 * (0.01 * 0.99 * packets) ** 0.5
-
-
-def test_the_classic_one_of_two_coupled_queues_holds_its_target(specs: dict[str, RunSpec], tmp_path: Path) -> None:
-    if "dualpi2" not in virtual().kernel.queues:
-        pytest.skip("this kernel has no dualpi2; LONGFAT_TEST_KERNEL=linux-7.3 has")
-    spec = specs["dual"]
-    parsed = done(spec, tmp_path / "run")
-    rows = samples(parsed, spec, "switch", since_us=2_000_000)
-    assert rows[-1]["marked_total"] > rows[0]["marked_total"]
-    assert 15 / 4 < statistics.mean(waits_ms(parsed, spec, since_us=2_000_000)) < 2 * 15

@@ -65,21 +65,6 @@ experiments:
 BACK_OF_RTT = 0.5
 for _study in ("kelly-2003", "sandia-2003", "slac-2003", "vista-2006"):
     load_own_metrics(Path(__file__).parents[2] / "experiments" / _study)
-NOT_TOLD = {
-    "derived from the RTT of a socket (test_own_metrics_of_studies)": {"derived_queue", "grown_back"},
-    "windows and thresholds are the sender's own (test_card_laws, test_timeline, unit tests of cuts and windows)": {
-        *("cuts", "streams_cut", "cut_spacing", "after_first_cut", "first_recovery", "window_at", "window_growth"),
-        *("cut_interval", "backlog", "reverted", "threshold_ratio", "least_threshold", "repeated_cuts"),
-    },
-    "delay_harm is of the kernel's smoothed RTT (test_harm)": {"delay_harm"},
-    "pings and counters of hosts are not in a flow's capture (test_datagrams, test_steadiness)": {
-        *("rtt", "rtt_least", "rtt_most", "return_loss", "out_of_order"),
-    },
-    "marks are seen at the receiver, captures are of the sender (test_red_marks)": {"mark_rate", "marks_per_s"},
-    "only flows are captured (test_program_traffic, test_request_traffic, test_web)": {
-        *("response_time", "late_response_time", "web_bytes", "web_rate"),
-    },
-}
 
 
 @dataclass
@@ -152,13 +137,6 @@ def each_run(dataset: Dataset, results: Path) -> Iterator[tuple[str, Captured]]:
         yield name, found
 
 
-def test_each_metric_is_compared_with_a_capture_or_has_a_reason() -> None:
-    reasons = set().union(*NOT_TOLD.values())
-    told = set(GOODPUT) | set(TOGETHER) | set(OUTSTANDING) | set(ALONE)
-    assert told.isdisjoint(reasons)
-    assert told | reasons == set(METRICS)
-
-
 GOODPUT: dict[str, Callable[[Captured], tuple[float, float]]] = {
     "goodput": lambda run: (run.of("goodput"), union_goodput(run)),
     "each": lambda run: (run.of("each"), float(np.mean([run.goodput(name) for name in run.flows]))),
@@ -167,10 +145,7 @@ GOODPUT: dict[str, Callable[[Captured], tuple[float, float]]] = {
         100 * run.goodput("new") / (run.goodput("old") + run.goodput("new")),
     ),
     "fairness": lambda run: (run.of("fairness", "new"), run.goodput("new") / run.goodput("old")),
-    "asymmetry": lambda run: (run.of("asymmetry", "old"), asymmetry(run)),
-    "asymmetry_size": lambda run: (run.of("asymmetry_size", "new"), abs(asymmetry(run))),
     "jain": lambda run: (run.of("jain"), jain([run.goodput(name) for name in run.flows])),
-    "reaches": lambda run: (run.of("reaches", level=1e6 * union_goodput(run) * 0.998), 100.0),
     "lasts": lambda run: (run.of("lasts"), max(run.times_us(name)[1] for name in run.flows) / 1e6),
     "carried": lambda run: (run.of("carried"), sum(run.payload(name) for name in run.flows) / 1e9),
 }
@@ -183,11 +158,6 @@ def union_goodput(run: Captured) -> float:
     for start, last in rest:
         length, end = length + max(0.0, last - max(start, end)), max(end, last)
     return 8 * sum(one.prompt[1] for own in run.flows.values() for one in own) / length
-
-
-def asymmetry(run: Captured) -> float:
-    old, new = run.goodput("old"), run.goodput("new")
-    return (old - new) / (old + new)
 
 
 def jain(rates: list[float]) -> float:
@@ -214,27 +184,15 @@ def test_a_lone_flow_on_a_cable_has_one_rate_whatever_it_is_read_from(runs: dict
     assert runs[run].of("dip", interval=100_000) > 97
 
 
-def xi(rates: Array) -> tuple[float, float]:
-    spread = rates.std(axis=1)
-    return float(np.sqrt((spread**2).mean()) / rates.mean()), float(spread.std() / rates.mean())
-
-
 SECOND = 1_000_000.0
 TOGETHER: dict[str, Callable[[Captured], tuple[float, float]]] = {
     "together": lambda run: (run.of("together"), run.together().sum()),
     "sigma_fairness": lambda run: (run.of("sigma_fairness"), run.together()[0].std() / run.together()[0].mean()),
-    "xi_fairness": lambda run: (run.of("xi_fairness", interval=SECOND), xi(run.together(SECOND))[0]),
-    "xi_deviation": lambda run: (run.of("xi_deviation", interval=SECOND), xi(run.together(SECOND))[1]),
     "peak": lambda run: (run.of("peak", interval=SECOND), run.together(SECOND).sum(axis=1).max()),
     "sustained": lambda run: (run.of("sustained", interval=SECOND), sustained(run.together(SECOND).sum(axis=1))),
     "dip": lambda run: (run.of("dip", interval=SECOND), dip(run.together(SECOND).sum(axis=1))),
     "least_share": lambda run: (run.of("least_share"), 100 * run.together()[0].min() / run.together()[0].mean()),
-    "stability": lambda run: (run.of("stability", "old", interval=SECOND), spread(old_rates(run, 0, 7))),
-    "harm": lambda run: (run.of("harm", "old", settle=SECOND), harm(run)),
-    "convergence": lambda run: (run.of("convergence", part=0.2, interval=SECOND), convergence(run, 0.2)),
-    "lead_changes": lambda run: (run.of("lead_changes", interval=SECOND), lead_changes(run)),
     "utilisation": lambda run: (run.of("utilisation", since=SECOND, until=6 * SECOND), utilisation(run)),
-    "link_stability": lambda run: (run.of("link_stability", interval=SECOND), spread(wire_rates(run))),
 }
 
 
@@ -251,33 +209,6 @@ def dip(rates: Array) -> float:
     return float(100 * min(after) / rates.max())
 
 
-def spread(rates: Array) -> float:
-    return float(np.std(rates) / np.mean(rates))
-
-
-def old_rates(run: Captured, start_s: int, end_s: int) -> Array:
-    rates: Array = run.rates(seconds(start_s, end_s), ["old"])[:, 0]
-    return rates
-
-
-def harm(run: Captured) -> float:
-    alone = run.rates(np.array([SECOND, 3 * SECOND]), ["old"])[0, 0]
-    company = run.rates(np.array([4 * SECOND, 7 * SECOND]), ["old"])[0, 0]
-    return float((alone - company) / alone)
-
-
-def convergence(run: Captured, part: float) -> float:
-    rates = run.rates(seconds(3, 7), ["old", "new"])
-    wanted = part * rates.sum(axis=1) / 2
-    return float(np.flatnonzero(rates[:, 1] >= wanted)[0] + 1)
-
-
-def lead_changes(run: Captured) -> float:
-    rates = run.rates(seconds(3, 7), ["old", "new"])
-    ahead = [np.sign(old - new) for old, new in rates if abs(old - new) > 0.05 * (old + new)]
-    return float(sum(one != other for one, other in itertools.pairwise(ahead)))
-
-
 def wire_rates(run: Captured) -> Array:
     """Rate of whole frames, for what was acknowledged half a round trip after it left the bottleneck."""
     rates: Array = run.rates(seconds(0, 6) + BACK_OF_RTT * run.rtt_us).sum(axis=1) * ON_WIRE_BYTES / MSS
@@ -292,9 +223,6 @@ def utilisation(run: Captured) -> float:
 def test_rates_over_time_are_those_of_the_capture(runs: dict[str, Captured], metric: str) -> None:
     found, told = TOGETHER[metric](runs["pair"])
     assert found == pytest.approx(told, rel=0.02, abs=0.005)
-
-
-ALONE = ("retransmissions", "transfers")
 
 
 @pytest.mark.parametrize("run", ["pair", "apart", "transfers", "drop"])
@@ -317,18 +245,13 @@ def test_transfers_and_their_bytes_are_those_of_the_capture(runs: dict[str, Capt
 DROP: dict[str, float] = {"at": 3e6}
 GROWTH: dict[str, float] = {"since": 3.5e6, "until": 6e6}
 OUTSTANDING: dict[str, dict[str, float]] = {
-    "points": {},
     "plateau": {"since": 1e6, "until": 2.9e6},
     "before_drop": DROP,
     "after_drop": DROP,
     "drop_ratio": DROP,
     "slow_start_growth": {},
-    "linear_growth": {**GROWTH, "segment": 1448},
-    "linearity": GROWTH,
     "regrowth": DROP,
-    "bend_time": GROWTH,
     "bend_level": GROWTH,
-    "bend_ratio": GROWTH,
 }
 
 

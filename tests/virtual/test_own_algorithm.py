@@ -3,25 +3,20 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
-import math
-import os
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
+from console import agrees, follow
 from guests import one_flow, virtual
-from own_algorithm import write_study
+from own_algorithm import PAGE, write_study
 from test_determinism import differing
 
 from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.builds.own_kernel import build_own_kernel
-from longfat.plan.lockfile import read_lock
 from longfat.study.catalog.kernels import OwnKernel
 from longfat.study.load import load_study
 from longfat.study.traffic.own import own_file
@@ -29,28 +24,13 @@ from longfat.system.errors import StudyError
 
 pytestmark = pytest.mark.virtual
 
-SOURCE = Path(__file__).parents[2] / "src"
-
-
-def longfat(root: Path, *arguments: str) -> str:
-    """Return the output of a command that succeeds."""
-    environment = {**os.environ, "LONGFAT_ROOT": str(root), "PYTHONPATH": str(SOURCE), "COLUMNS": "120"}
-    command = [sys.executable, "-m", "longfat", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the steps of the page were executed."""
+    """A folder in which the page was followed."""
     root = tmp_path_factory.mktemp("root")
-    longfat(root, "new", "binomial")
-    write_study(root / "experiments/binomial")
-    assert "1 experiment, 1 hypothesis, 1 figure, no problems" in longfat(root, "check", "binomial")
-    printed = longfat(root, "reproduce", "binomial")
-    assert "9 runs valid, 0 invalid, 0 failed, 0 missing" in printed
-    assert "1 hypothesis: 1 reproduced" in printed
+    for command, output in follow(PAGE, root):
+        assert agrees(command.output, output), f"$ {command.line}\n{output}"
     return root
 
 
@@ -68,32 +48,6 @@ def flow_of(folder: Path) -> dict[str, Any]:
 def test_sockets_show_the_algorithm_and_its_parameters(root: Path, algorithm: str, b_ppm: int) -> None:
     flow = flow_of(record(root, algorithm))
     assert (flow["cca"], flow["cca_parameters"]) == ("sqrt", {"a_ppm": 20_000_000, "b_ppm": b_ppm})
-
-
-@pytest.mark.parametrize(("algorithm", "b"), [("sqrt", 1.0), ("sqrt-gentle", 0.5)])
-def test_a_loss_takes_the_square_root_of_the_window(root: Path, algorithm: str, b: float) -> None:
-    with (record(root, algorithm) / "sockets.csv").open(newline="") as table:
-        samples = [(int(row["cwnd_segments"]), int(row["ssthresh_segments"])) for row in csv.DictReader(table)]
-    # After slow start the window grows by less than two segments for each sample: the highest one is that of the loss.
-    late = samples[30:]
-    losses = [
-        (window, kept)
-        for (before, _), (window, _), (after, kept) in zip(late, late[1:], late[2:], strict=False)
-        if before <= window > after
-    ]
-    assert len(losses) >= 2
-    for window, kept in losses:
-        assert window - b * math.sqrt(window) - 1 <= kept <= window + 4 - b * math.sqrt(window + 4)
-
-
-def test_the_lock_names_the_file_with_the_kernel_that_its_runs_pin(root: Path) -> None:
-    plan = read_lock(root / "results/binomial/lock.json")
-    by_algorithm = {run.factors["algorithm"]: plan.source_of(run) for run in plan.runs}
-    assert {name: list(source.own) for name, source in by_algorithm.items() if source} == {
-        "reno": [],
-        "sqrt": ["tcp_sqrt.c"],
-        "sqrt-gentle": ["tcp_sqrt.c"],
-    }
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,23 @@ from longfat.study.traffic import misses
 pytestmark = pytest.mark.virtual
 
 PARAMETERS = {parameter.sysctl: parameter for cca in CCAS.values() for parameter in cca.parameters.values()}
+# Sysctls of the project's patches for all algorithms: default and largest value. The smallest is 0.
+SWITCHES = {
+    f"net.ipv4.tcp_{name}": ends
+    for name, ends in {
+        "small_queues": (1, 1),
+        "recv_fill": (0, 1),
+        "slow_start_ack_counting": (0, 1),
+        "strict_cwnd_limited": (0, 1),
+        "rate_halving": (0, 1),
+        "local_congestion": (0, 2),
+        "fixed_win_scale": (0, 1),
+        "rcv_truesize": (0, 1 << 20),
+        "cc_info": (0, 1),
+    }.items()
+}
+BOUNDS = {name: (p.minimum, p.maximum) for name, p in PARAMETERS.items()}
+BOUNDS |= {name: (0, largest) for name, (_, largest) in SWITCHES.items()}
 PROGRAM = f"""
 from pathlib import Path
 def path(sysctl): return Path("/proc/sys", sysctl.replace(".", "/"))
@@ -35,7 +52,7 @@ def written(sysctl, value):
     except OSError as error:
         return -error.errno
     return int(path(sysctl).read_text())
-ASKED = { ({name: [p.minimum, p.maximum, p.minimum - 1, p.maximum + 1] for name, p in PARAMETERS.items()})!r}
+ASKED = { ({name: [low, high, low - 1, high + 1] for name, (low, high) in BOUNDS.items()})!r}
 folders = sorted(entry for entry in Path("/proc/sys/net/ipv4").glob("tcp_*") if entry.is_dir())
 answer = {{"there": [f"net.ipv4.{{folder.name}}.{{file.name}}" for folder in folders for file in folder.iterdir()]}}
 answer["values"] = {{name: int(path(name).read_text()) for name in ASKED if path(name).exists()}}
@@ -76,13 +93,12 @@ def test_the_catalogue_has_every_parameter_of_the_kernel_and_no_other(answer: An
 
 
 def test_the_kernel_starts_with_the_defaults_of_the_catalogue(answer: Any) -> None:
-    assert answer["values"] == {name: parameter.default for name, parameter in PARAMETERS.items()}
+    defaults = {name: parameter.default for name, parameter in PARAMETERS.items()}
+    assert answer["values"] == defaults | {name: default for name, (default, _) in SWITCHES.items()}
 
 
-@pytest.mark.parametrize("sysctl", PARAMETERS)
-def test_the_kernel_takes_the_range_of_the_catalogue_and_nothing_beyond(answer: Any, sysctl: str) -> None:
-    parameter = PARAMETERS[sysctl]
-    assert answer["written"][sysctl] == [parameter.minimum, parameter.maximum, -errno.EINVAL, -errno.EINVAL]
+def test_the_kernel_takes_the_stated_range_and_nothing_beyond(answer: Any) -> None:
+    assert answer["written"] == {name: [*ends, -errno.EINVAL, -errno.EINVAL] for name, ends in BOUNDS.items()}
 
 
 def test_two_senders_of_one_run_use_their_own_parameters_of_one_algorithm(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ experiments:
       bottleneck_queue: {kind: "${queue}", limit: 4 MiB}
     flows: [{name: flow, from: client1, to: server, algorithm: standard, duration: 15 s}]
     probes: {sockets: 100 ms, queues: 20 ms}
-    sweep: {product: {queue: [codel, fq_codel, fq, pie, fq_pie, cake, sfq]}}
+    sweep: {product: {queue: [codel, pie]}}
   - id: path
     topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: "${loss}", reverse_loss: 1 %, jitter: 1 ms}
     flows: [{name: flow, from: client1, to: server, algorithm: standard, duration: 10 s}]
@@ -47,9 +47,8 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunSpec]:
     return {name.removeprefix("queues ").split()[0]: spec for name, spec in found.items()}
 
 
-@pytest.mark.parametrize("kind", ["codel", "fq_codel"])
-def test_codel_holds_the_wait_near_its_target(specs: dict[str, RunSpec], tmp_path: Path, kind: str) -> None:
-    spec = specs[kind]
+def test_codel_holds_the_wait_near_its_target(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+    spec = specs["codel"]
     waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=5_000_000)
     assert statistics.median(waits) <= 2 * 5
     assert max(waits) <= 10 * 5
@@ -59,25 +58,6 @@ def test_pie_holds_the_wait_near_its_target(specs: dict[str, RunSpec], tmp_path:
     spec = specs["pie"]
     waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=5_000_000)
     assert 15 / 4 < statistics.mean(waits) < 2 * 15
-
-
-@pytest.mark.parametrize("kind", ["fq_pie", "cake"])
-def test_their_kin_hold_it_too(specs: dict[str, RunSpec], tmp_path: Path, kind: str) -> None:
-    spec = specs[kind]
-    waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=5_000_000)
-    assert 0 < statistics.median(waits) < 2 * 15
-
-
-def test_sfq_holds_so_many_packets_of_a_flow(specs: dict[str, RunSpec], tmp_path: Path) -> None:
-    spec = specs["sfq"]
-    waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=0)
-    assert 120 < max(waits) * 20e6 / 8e3 / 1538 <= 127
-
-
-def test_fair_queueing_alone_lets_a_flow_wait_up_to_its_limit(specs: dict[str, RunSpec], tmp_path: Path) -> None:
-    spec = specs["fq"]
-    waits = waits_ms(done(spec, tmp_path / "run"), spec, since_us=5_000_000)
-    assert 10 * 5 < max(waits) <= 100 * 1538 * 8e3 / 20e6
 
 
 def test_random_loss_is_binomial_and_the_same_again(specs: dict[str, RunSpec], tmp_path: Path) -> None:

@@ -3,20 +3,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 
 import pytest
-from guests import run, virtual
+from studies import done, planned, samples
 
-from longfat.dataset.parse import ParsedRun, parse_run
-from longfat.plan import build_plan
-from longfat.spec.gates import Evidence
-from longfat.spec.network import lay_out
+from longfat.dataset.parse import ParsedRun
 from longfat.spec.runspec import RunSpec
-from longfat.study.load import load_study
-from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
 
@@ -46,26 +39,13 @@ experiments:
 
 @pytest.fixture(scope="module")
 def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, RunSpec]:
-    path = tmp_path_factory.mktemp("study") / "study.yaml"
-    path.write_text(STUDY, encoding="utf-8")
-    plan = build_plan(load_study(path), pins=virtual().pins())
-    return {bool(entry.factors["ecn"]): entry.spec for entry in plan.runs}
-
-
-def done(spec: RunSpec, folder: Path) -> ParsedRun:
-    """A run that is valid by every gate."""
-    parsed = parse_run(run(spec, folder), "id", spec)
-    assert misses(Evidence(spec, parsed.achieved, parsed.reports)) == ()
-    return parsed
+    found = planned(tmp_path_factory.mktemp("study") / "study.yaml", STUDY)
+    return {name == "pairs True": spec for name, spec in found.items()}
 
 
 def sent(parsed: ParsedRun, spec: RunSpec, column: str) -> int:
-    """The last value of a counter of the bottleneck."""
-    (port,) = (port for port in lay_out(spec).all_ports() if port.egress.queue.kind == "red")
-    rows = zip(
-        parsed.tables["queues"]["interface"].to_pylist(), parsed.tables["queues"][column].to_pylist(), strict=True
-    )
-    return int([value for name, value in rows if name == port.name][-1])
+    """Return the last value of a counter of the bottleneck."""
+    return int(samples(parsed, spec, "switch")[-1][column])
 
 
 def test_with_ecn_nothing_is_dropped_and_every_mark_arrives(specs: dict[bool, RunSpec], tmp_path: Path) -> None:
@@ -89,11 +69,3 @@ def test_without_ecn_it_drops_and_marks_nothing(specs: dict[bool, RunSpec], tmp_
     assert sent(parsed, spec, "drops_total") > 10
     assert sum(parsed.tables["flows"]["retrans_segments"].to_pylist()) >= sent(parsed, spec, "drops_total") - 10
     assert parsed.tables["arrivals"].num_rows == 0
-
-
-def test_thresholds_that_read_back_otherwise_invalidate_the_run(specs: dict[bool, RunSpec], tmp_path: Path) -> None:
-    folder = run(dataclasses.replace(specs[True], seed=7), tmp_path / "run")
-    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
-    (port,) = (item for item in achieved["interfaces"] if item["queue_kind"] == "red")
-    port["queue_parameters"]["max"] += 1
-    assert len(misses(Evidence(specs[True], achieved, reports))) == 1

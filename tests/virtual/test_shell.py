@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import time
 
@@ -72,50 +71,6 @@ def test_sysctls_of_a_node_are_read_and_written() -> None:
     assert said.splitlines()[:3] == ["net.ipv4.tcp_ecn = 0", "net.ipv4.tcp_ecn = 0", "net.ipv4.tcp_ecn = 2"]
     assert "No such file" in said
     assert status == 1
-
-
-def test_nodes_may_have_the_names_of_commands() -> None:
-    """Every node can be reached, and no node hides a command of the shell."""
-    names = {"client1": "start", "delay": "sleep", "server": "ping"}
-    flow = one_flow()
-    links = (
-        dataclasses.replace(
-            link,
-            a=dataclasses.replace(link.a, node=names[link.a.node]),
-            b=dataclasses.replace(link.b, node=names[link.b.node]),
-        )
-        for link in flow.links
-    )
-    spec = dataclasses.replace(
-        flow,
-        nodes=tuple(dataclasses.replace(node, name=names[node.name]) for node in flow.nodes),
-        links=tuple(links),
-        flows=(dataclasses.replace(flow.flows[0], sender="start", receiver="ping"),),
-    )
-    said: list[str] = []
-    lines = iter(
-        [
-            "ping -c 1 10.0.1.2",
-            "start; sleep 0.3; ss -tin dst 10.0.1.2",
-            "on ping ip -br addr",
-            "on sleep",
-            "ip -br addr",
-        ]
-    )
-    prompts: list[Prompt] = []
-
-    def line_for(prompt: Prompt) -> str | None:
-        prompts.append(prompt)
-        return next(lines, None)
-
-    with session(virtual(), spec, "start", said.append) as one:
-        converse(one, line_for)
-    text = "".join(said)
-    assert re.search(r"icmp_seq=1 ttl=63 time=30\.\d+ ms", text)
-    assert re.search(r"reno .*cwnd:\d+", text)
-    assert "ping-eth0" in text
-    assert "sleep-eth1" in text
-    assert prompts[-1].node == "sleep"
 
 
 def test_an_unknown_node_is_refused_at_once() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switches do to TCP on the wire, and that a capture holds every packet."""
+"""TCP on the wire: the effect of each switch, complete captures, goodput without late bytes, numbered streams."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from guests import one_flow, run
 from packets import read_packets
+
+from longfat.spec.runspec import Probes, RunSpec
 
 pytestmark = pytest.mark.virtual
 
@@ -60,12 +62,11 @@ def test_a_capture_that_is_to_lose_packets_loses_them_and_changes_nothing_else(p
     assert (lossy / "throughput/flow1.csv").read_bytes() != (plain / "throughput/flow1.csv").read_bytes()
 
 
-@pytest.mark.parametrize("mtu_bytes", [1500, 9000])
-def test_a_receiver_that_fills_its_buffer_changes_no_packet(tmp_path: Path, mtu_bytes: int) -> None:
+def test_a_receiver_that_fills_its_buffer_changes_no_packet(tmp_path: Path) -> None:
     # Short: without the switch the receiver makes a system call for each packet.
     captures = [
         run(
-            one_flow(mtu_bytes=mtu_bytes, duration_us=400_000, receiver={"net.ipv4.tcp_recv_fill": value}),
+            one_flow(mtu_bytes=1500, duration_us=400_000, receiver={"net.ipv4.tcp_recv_fill": value}),
             tmp_path / value,
         )
         / "captures/flow1.pcap"
@@ -97,3 +98,36 @@ def test_without_small_queues_a_local_queue_of_100_packets_overflows(tmp_path: P
     assert max(int(row["backlog_packets"]) for row in rows) <= 100
     # What the own host drops was never sent: TCP slows down without a retransmission.
     assert "Tcp.RetransSegs" not in read(folder, "counters.json")["client1"]
+
+
+def test_no_flow_of_transfers_exceeds_its_path(tmp_path: Path) -> None:
+    spec = one_flow(duration_us=500_000, mtu_bytes=1500)
+    ends = [
+        dataclasses.replace(end, egress=dataclasses.replace(end.egress, rate_bps=end.egress.rate_bps and 10_000_000))
+        for link in spec.links
+        for end in (link.a, link.b)
+    ]
+    links = tuple(
+        dataclasses.replace(link, a=ends[2 * number], b=ends[2 * number + 1]) for number, link in enumerate(spec.links)
+    )
+    flow = dataclasses.replace(spec.flows[0], transfer_bytes=400_000, window_bytes=None)
+    folder = run(dataclasses.replace(spec, links=links, flows=(flow,)), tmp_path / "run")
+    (report,) = json.loads((folder / "flows.json").read_text())
+    under_way = json.loads((folder / "iperf" / "flow1.end.json").read_text())
+    assert len(under_way) == 1
+    assert 6_000_000 < report["goodput_bps"] <= 10_000_000 * 1448 / 1538
+    assert report["bytes_sent"] > report["bytes_received"]
+
+
+def eight_streams(seed: int) -> RunSpec:
+    spec = one_flow(seed=seed, duration_us=300_000)
+    flow = dataclasses.replace(spec.flows[0], streams=8, window_bytes=64 << 10)
+    return dataclasses.replace(spec, flows=(flow,), probes=Probes(socket_interval_us=50_000))
+
+
+def test_runs_that_differ_in_ports_alone_have_the_same_samples_of_each_stream(tmp_path: Path) -> None:
+    first, second = (run(eight_streams(seed), tmp_path / str(seed)) for seed in (1, 2))
+    samples = (first / "sockets.csv").read_text()
+    assert samples == (second / "sockets.csv").read_text()
+    rows = [line.split(",") for line in samples.splitlines()[1:]]
+    assert {row[2] for row in rows} == {str(number) for number in range(8)}
