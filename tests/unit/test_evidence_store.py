@@ -121,7 +121,7 @@ def test_two_rows_of_one_run_that_contradict_each_other_are_a_conflict(
         ('"measured":"', '"measured":5,"reason":"', r"delay\.jsonl:2: .*measured is 5: "),
         ('"values":{', '"values":{"goodput@00000000":1e999,', "is inf: "),
         ('"values":{', '"values":' + "[" * 20000 + "{", r"delay\.jsonl:2: .*the line cannot be read"),
-        ('"spec":', '"sepc":', r"delay\.jsonl:2: .*sepc is"),
+        ('"spec":', '"sepc":', r"delay\.jsonl:2: spec: is missing"),
         ('"seconds":0.0,', "", r"delay\.jsonl:2: seconds: is missing"),
         ('{"made"', '{{"made"', r"delay\.jsonl:2: the line cannot be read"),
         ('"format":1', '"format":2', r"delay\.jsonl:1: .*format is 2; this version reads 1"),
