@@ -5,34 +5,17 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from fake_backend import FakeBackend
 from rich.console import Console
 from typer.testing import CliRunner
 
-from longfat.cli import app
-from longfat.cli.benchmark import run
-from longfat.cli.benchmark.case import CASES, Timing, spec_of
-from longfat.cli.benchmark.run import PEER_CASES, Wanted, best, case_on, measure, run_bench
+from longfat.cli import app, bench
+from longfat.cli.bench import CASES, PEER_CASES, case_on, measure, spec_of
+from longfat.cli.console import Output
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
-
-SOURCE = Path(run.__file__).parents[2]
-# A child starts a program that computes for 0.2 s, and ends at once.
-ORPHAN = """
-import ctypes, subprocess, sys
-from longfat.cli.benchmark.case import PR_SET_CHILD_SUBREAPER, children_seconds
-ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-before = children_seconds()
-busy = "import time\\nwhile time.process_time() < 0.2: pass"
-subprocess.run(["sh", "-c", '"$0" -c "$1" &', sys.executable, busy], check=True)
-print(children_seconds() - before)
-"""
 
 
 def spec(where: str, case: str) -> RunSpec:
@@ -42,11 +25,6 @@ def spec(where: str, case: str) -> RunSpec:
 @pytest.mark.parametrize("arguments", [["--cases", "2g"], ["--peers", "ns4"], ["--repeats", "0"]])
 def test_the_command_refuses_unknown_values(arguments: list[str]) -> None:
     assert CliRunner().invoke(app, ["bench", *arguments]).exit_code == 2
-
-
-def test_the_best_of_several_takes_wall_and_cpu_time_each_by_itself() -> None:
-    timings = [Timing(2.0, 1.0, 7, 5), Timing(1.5, 1.2, 7, 5), Timing(1.9, 0.9, 7, 5)]
-    assert best(timings) == Timing(1.5, 0.9, 7, 5)
 
 
 def test_the_machines_own_kernel_gets_no_setting_of_the_projects_kernel() -> None:
@@ -65,34 +43,27 @@ def test_a_guest_delays_by_30_ms_and_its_window_holds_three_bdps() -> None:
     assert spec("ns3", "1g-1500").end_us == 1_000_000
 
 
-def test_cpu_time_includes_children_and_orphans() -> None:
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-    done = subprocess.run([sys.executable, "-c", ORPHAN], env=environment, capture_output=True, text=True, check=True)
-    assert float(done.stdout) >= 0.2
-
-
 def test_a_failed_run_is_an_error_with_its_case() -> None:
     case = CASES["fixed"]
     run_id = spec_of(case, FakeBackend().pins()).run_id
+    backend = FakeBackend(faults={run_id: "report_failure"})
     with pytest.raises(RigError) as raised:
-        list(measure(FakeBackend(faults={run_id: "report_failure"}), "virtual", ["fixed"], 1, print))
+        list(measure(backend, "virtual", ["fixed"], 1, Console(file=io.StringIO())))
     assert raised.value.where == case.flow
 
 
-@pytest.mark.parametrize("as_text", [True, False])
 def test_the_result_has_every_timing_and_a_note_for_a_missing_peer(
-    monkeypatch: pytest.MonkeyPatch, as_text: bool
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def opened(name: str, settings: object, say: object) -> FakeBackend:
         if name in ("ns2", "mininet"):
             raise RigError("not installed")
         return FakeBackend(wall_seconds=0.05)
 
-    monkeypatch.setattr(run, "open_backend", opened)
+    monkeypatch.setattr(bench, "open_backend", opened)
     text = io.StringIO()
-    run_bench(Wanted(("1g-1500",), repeats=2), Console(file=text, width=200), as_text=as_text)
+    bench.bench(Output(as_json=True, file=text, width=200), cases="1g-1500", repeats=2)
     assert "ns2: not installed" in text.getvalue()
-    if not as_text:
-        rows = json.loads(text.getvalue())["rows"]
-        assert [(row["where"], row["seconds"]) for row in rows] == [("virtual", 10), ("ns3", 1.0)]
-        assert all(row["timing"]["wall_s"] >= 0.05 for row in rows)
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["where"], row["seconds"]) for row in rows] == [("virtual", 10), ("ns3", 1.0)]
+    assert all(row["wall_s"] >= 0.05 for row in rows)

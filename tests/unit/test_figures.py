@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures: their data, their bytes, and the notebook that draws them."""
+"""Figures: their data, and their bytes; notebooks are committed without outputs."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import shutil
-import signal
-import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -16,8 +11,6 @@ import numpy as np
 import pytest
 from fabricated_results import FIGURES, judge_study, write_results, write_study
 
-from longfat.cli.console import Output
-from longfat.cli.report import conclude
 from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
@@ -25,8 +18,7 @@ from longfat.dataset.load import Series
 from longfat.figures.bars import Bars
 from longfat.figures.drawing import draw, image
 from longfat.figures.timeseries import envelope
-from longfat.report.notebook import run_notebook
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
 
@@ -144,103 +136,12 @@ def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code)
 
 
-def notebook(folder: Path, *code: str) -> Path:
-    empty = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    cells = [{**empty, "id": f"c{n}", "source": text} for n, text in enumerate(code)]
-    path = folder / "small.ipynb"
-    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    return path
-
-
-def test_a_notebook_is_executed_on_the_results_and_kept_with_its_outputs(opened: OpenedStudy, tmp_path: Path) -> None:
-    opening = 'from longfat.data import open_study\nstudy = open_study("small")'
-    source = notebook(tmp_path, opening, 'study.show("fig-1")', "study.verdicts()", "study.show_others()")
-    before = source.read_bytes()
-    done = run_notebook(source, opened.results, opened.folder.path)
-    assert done == opened.results / "notebook.ipynb"
-    outputs = [cell["outputs"] for cell in json.loads(done.read_text(encoding="utf-8"))["cells"]]
-    assert "image/png" in outputs[1][0]["data"]
-    assert "window-limits  reproduced" in "".join(outputs[2][0]["data"]["text/plain"])
-    assert 'src="figures/fig-2.png"' in "".join(outputs[3][0]["data"]["text/html"])
-    assert source.read_bytes() == before
-    assert (opened.results / "figures" / "fig-1.svg").exists()
-
-
-def test_a_cell_that_fails_is_a_clear_error_and_leaves_no_notebook(opened: OpenedStudy, tmp_path: Path) -> None:
-    (tmp_path / "results").mkdir()
-    with pytest.raises(RigError, match=r"a cell of the notebook failed: .*no such thing"):
-        run_notebook(notebook(tmp_path, "raise ValueError('no such thing')"), tmp_path / "results", opened.folder.path)
-    assert list((tmp_path / "results").iterdir()) == []
-
-
-def test_a_notebook_that_fails_costs_neither_figures_nor_report(
-    opened: OpenedStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    results = tmp_path / "results"
-    shutil.copytree(opened.results, results)
-    (tmp_path / "analysis" / "notebooks").mkdir(parents=True)
-    notebook(tmp_path / "analysis" / "notebooks", "raise ValueError('no such thing')")
-    shutil.rmtree(results / "figures", ignore_errors=True)
-    monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path))
-    with pytest.raises(RigError, match="no such thing"):
-        conclude(opened.folder, results, Output())
-    assert (results / "figures" / "fig-1.svg").exists()
-    assert "small" in (results / "report.html").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
 def test_a_figure_has_the_same_bytes_under_any_matplotlibrc(opened: OpenedStudy, kind: str) -> None:
     own = {"font.family": ["serif"], "savefig.bbox": "tight", "axes.facecolor": "red", "svg.fonttype": "path"}
     plain = image(opened.show("fig-1").figure, kind)
     with matplotlib.rc_context({**own, "text.usetex": True, "savefig.transparent": True, "lines.linewidth": 9}):
         assert image(opened.show("fig-1").figure, kind) == plain
-
-
-@pytest.mark.parametrize(
-    ("number", "in_a_loop"), [(signal.SIGINT, False), (signal.SIGTERM, True)], ids=["from a command", "from asyncio"]
-)
-def test_a_notebook_is_interrupted_as_its_caller_is_and_leaves_no_kernel(
-    opened: OpenedStudy, tmp_path: Path, number: signal.Signals, in_a_loop: bool
-) -> None:
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    async def drawn() -> None:
-        run_notebook(endless, tmp_path / "results", opened.folder.path)
-
-    (tmp_path / "results").mkdir()
-    cell = f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
-    endless = notebook(tmp_path, f"{cell}os.kill(os.getppid(), {number.value})\ntime.sleep(60)")
-    former = signal.signal(number, interrupt)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            if in_a_loop:
-                asyncio.run(drawn())
-            else:
-                run_notebook(endless, tmp_path / "results", opened.folder.path)
-        assert signal.getsignal(number) is interrupt
-    finally:
-        signal.signal(number, former)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text(encoding="ascii")), 0)
-    assert list((tmp_path / "results").iterdir()) == []
-
-
-def test_a_long_path_of_temporary_files_is_allowed(
-    opened: OpenedStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = tmp_path / ("long" * 40)
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    done = run_notebook(notebook(tmp_path, "1 + 1"), opened.results, opened.folder.path)
-    assert json.loads(done.read_text())["cells"][0]["outputs"]
-
-
-def test_a_file_that_is_no_notebook_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "small.ipynb"
-    path.write_text("not JSON", encoding="utf-8")
-    with pytest.raises(StudyError, match="the notebook cannot be read"):
-        run_notebook(path, tmp_path, tmp_path)
 
 
 def test_the_example_of_the_documentation_is_a_valid_file(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def wanted(budget: float | None = None) -> Wanted:
 
 def test_every_scenario_is_planned_as_often_as_stated_or_as_its_profile_plans(study: StudyFolder) -> None:
     ground = ground_of(study, begin([COMBINATION], {"a": "1"}, "2026-01-01"), wanted())
-    planned = [(name, n) for batch in batches(ground, 5) for name, n in batch.targets.items()]
+    planned = [(name, n) for batch in batches(ground, 5) for name, (n,) in batch.items()]
     for name, scenario in ground.planned.scenarios.items():
         assert [n for of, n in planned if of == name] == list(range(1, max(5, scenario.repetitions) + 1))
 
@@ -44,12 +44,12 @@ def test_every_scenario_is_planned_as_often_as_stated_or_as_its_profile_plans(st
 def test_batches_are_bounded_by_their_seconds(study: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     ground = ground_of(study, begin([COMBINATION], {"a": "1"}, "2026-01-01"), wanted())
     monkeypatch.setattr(verb, "BATCH_SECONDS", 0.001)
-    assert all(len(batch.targets) == 1 for batch in batches(ground, 2))
+    assert all(len(batch) == 1 for batch in batches(ground, 2))
 
 
 def test_only_named_scenarios_are_planned(study: StudyFolder) -> None:
     ground = ground_of(study, begin([COMBINATION], {"a": "1"}, "2026-01-01"), wanted())
-    assert {name for batch in batches(ground, 3, {"one-drop"}) for name in batch.targets} == {"one-drop"}
+    assert {name for batch in batches(ground, 3, {"one-drop"}) for name in batch} == {"one-drop"}
 
 
 def test_filling_adds_what_is_missing_and_nothing_a_second_time(study: StudyFolder) -> None:

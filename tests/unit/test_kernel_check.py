@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel regression check: its runs cover what studies use, and its verdicts compare kernels with the reference."""
+"""Kernel regression check: its runs cover what studies use, and are compared with the newest baseline."""
 
 from __future__ import annotations
 
 import io
-import json
 import re
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from fake_backend import FakeBackend
 from longfat.builds.kernel_recipe import Recipe
 from longfat.cli import kernel_check as verb
 from longfat.cli.console import Output
-from longfat.evidence.kernel_check import REFERENCE, Reference, Verdict, other_releases, read_reference
+from longfat.evidence.baselines import FOLDER, begin, write_baseline
 from longfat.plan.estimate import run_seconds
 from longfat.spec.runspec import RunSpec
 from longfat.study.catalog.ccas import CCAS
@@ -69,16 +68,11 @@ def check(backend: FakeBackend) -> tuple[bool, str]:
     return equal, output.getvalue()
 
 
-def renew(backend: FakeBackend) -> None:
-    verb.renew_reference(backend, 1, Output(file=io.StringIO()))
-
-
-def change(root: Path, key: str, name: str, value: str) -> None:
-    """Write a value into the reference."""
-    path = root / REFERENCE
-    data = json.loads(path.read_text())
-    data[key][name] = value
-    path.write_text(json.dumps(data))
+def renew(root: Path) -> Path:
+    """Begin a baseline with the present measurements."""
+    backend = FakeBackend(kernel=PINNED)
+    digests = verb.measure(backend, 1, Output(file=io.StringIO()))
+    return write_baseline(begin(verb.combinations(backend), digests, "2026-01-01"), root / FOLDER)
 
 
 def test_there_are_some_dozens_of_checks_each_of_some_seconds(specs: dict[str, RunSpec]) -> None:
@@ -133,30 +127,25 @@ def test_queues_traffic_and_probes_of_every_kind_are_among_them(specs: dict[str,
     assert any(flow.transfer_bytes for spec in every for flow in spec.flows)
 
 
-def test_a_kernel_that_measures_the_same_equals_the_reference_and_a_differing_check_is_named(root: Path) -> None:
-    renew(FakeBackend(kernel=PINNED))
-    backend = FakeBackend(kernel=NEWER)
-    equal, printed = check(backend)
+def test_a_kernel_that_measures_the_same_equals_the_baseline_and_a_differing_run_is_named(root: Path) -> None:
+    path = renew(root)
+    equal, printed = check(FakeBackend(kernel=NEWER))
     assert equal and "3 of 3" in printed
-    change(root, "digests", "era", "0" * 64)
-    equal, printed = check(backend)
+    text = path.read_text(encoding="ascii")
+    path.write_text(re.sub('"era":"[0-9a-f]{64}"', f'"era":"{"0" * 64}"', text), encoding="ascii")
+    equal, printed = check(FakeBackend(kernel=NEWER))
     assert not equal and "2 of 3" in printed and ": era" in printed
-    assert "another" not in printed
-    change(root, "pins", "code", "another")
-    assert "another code" in check(backend)[1]
 
 
-def test_a_check_that_fails_differs_and_makes_no_reference(root: Path) -> None:
-    renew(FakeBackend(kernel=PINNED))
+def test_a_run_that_fails_differs(root: Path) -> None:
+    renew(root)
     (era,) = (run.run_id for run in verb.checks(FakeBackend()) if run.scenario == "era")
     equal, printed = check(FakeBackend(kernel=NEWER, faults={era: "report_failure"}))
     assert not equal and ": era" in printed
-    with pytest.raises(RigError, match="era"):
-        renew(FakeBackend(kernel=PINNED, faults={era: "report_failure"}))
 
 
 def test_every_start_executes_all_checks_again(root: Path) -> None:
-    renew(FakeBackend(kernel=PINNED))
+    renew(root)
     raw = root / "results/kernel-check/raw"
     before = {path.name: path.stat().st_mtime_ns for path in raw.iterdir()}
     check(FakeBackend(kernel=PINNED))
@@ -165,25 +154,7 @@ def test_every_start_executes_all_checks_again(root: Path) -> None:
     assert all(before[name] != after[name] for name in before)
 
 
-def test_only_a_kernel_of_the_pinned_release_makes_a_reference(root: Path) -> None:
-    with pytest.raises(RigError, match=r"linux-6\.12 is 6\.12\.999"):
-        renew(FakeBackend(kernel=NEWER))
+def test_without_a_baseline_nothing_is_compared(root: Path) -> None:
+    with pytest.raises(RigError, match="no baseline"):
+        check(FakeBackend())
     assert not (root / "results").exists()
-
-
-@pytest.mark.parametrize("text", [None, '{"format": 2}'])
-def test_a_missing_or_damaged_reference_is_a_clear_error(root: Path, text: str | None) -> None:
-    if text is not None:
-        (root / REFERENCE).write_text(text)
-    with pytest.raises(RigError, match="the kernel check's reference cannot be read"):
-        read_reference(root / REFERENCE)
-
-
-def test_a_check_that_only_one_side_has_differs() -> None:
-    reference = Reference("6.12.117", {}, {"a": "1", "b": "2"})
-    assert reference.compare({"b": "2", "c": "3"}) == Verdict(3, ("a", "c"))
-
-
-def test_only_kernels_of_another_release_have_a_notice() -> None:
-    (notice,) = other_releases([PINNED, NEWER])
-    assert "6.12.999" in notice
