@@ -23,18 +23,18 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
+from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER as BASELINES
 from longfat.evidence.baselines import read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
-from longfat.evidence.page import PAGE
 from longfat.figures import style
 from longfat.figures.base import Sources
 from longfat.figures.drawing import draw
 from longfat.plan import build_plan
 from longfat.relations.judge import Verdict
 from longfat.report.forest import Row, forest
+from longfat.report.markdown import PAGE
 from longfat.report.numbers import shown
-from longfat.data.study_folder import StudyFolder
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

@@ -155,5 +155,5 @@ def made(results: Path) -> dict[str, bytes]:
     found = {str(path.relative_to(results)): path.read_bytes() for path in files if path.is_file()}
     verdicts = json.loads((results / "verdicts.json").read_text(encoding="ascii"))["verdicts"]
     if "report.html" in found:
-        found["report.html"] = re.sub(rb"claims kept [0-9T:+-]+", b"", found["report.html"])
+        found["report.html"] = re.sub(rb"claims recorded [0-9T:+-]+", b"", found["report.html"])
     return {**found, "verdicts.json": json.dumps(verdicts, sort_keys=True).encode()}

@@ -94,7 +94,7 @@ def test_a_baseline_file_reads_in_any_order_and_a_damaged_one_is_an_error(root: 
     (root / FOLDER / "2001-01-01-abcdef.jsonl").write_text(lines[1])
     with pytest.raises(StudyError, match="format 9, and this version reads 1") as caught:
         read_baselines(root / FOLDER)
-    assert "it is not the file of one baseline" in str(caught.value)
+    assert "the file must have one head" in str(caught.value)
 
 
 def test_only_checks_that_both_versions_have_decide_and_there_must_be_some() -> None:

@@ -18,11 +18,11 @@ from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
-from longfat.evidence.page import PAGE
 from longfat.evidence.rows import Conflict, Row, ValueKey, merge
 from longfat.evidence.store import read_rows
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import decide
+from longfat.report.markdown import PAGE
 from longfat.report.report import write_report
 from longfat.study.load import load_study
 from longfat.system.errors import StudyError

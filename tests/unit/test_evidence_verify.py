@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import struct
 from collections import Counter
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from longfat.cli.reproduce import reproduce
 from longfat.cli.sample import repeat_sample, rows_that_count, within
 from longfat.cli.verdicts import studies_with_evidence
 from longfat.evidence.baselines import FOLDER, read_baselines
-from longfat.evidence.compare import first_packet, sample_of
+from longfat.evidence.compare import sample_of
 
 
 @pytest.fixture
@@ -37,12 +36,6 @@ def reproduced(study: str = "small") -> tuple[bool, str]:
     outcome: list[bool] = []
     text = printed(lambda out: outcome.append(reproduce(out, study, profile="paper", backend="fake", jobs=1)))
     return outcome[0], text
-
-
-def pcap(path: Path, *packets: bytes) -> None:
-    path.parent.mkdir(parents=True)
-    records = (struct.pack("<IIII", 1, number, len(data), 1514) + data for number, data in enumerate(packets))
-    path.write_bytes(bytes(24) + b"".join(records))
 
 
 def test_evidence_that_anyone_runs_again_is_identical_to_the_byte(study: Path) -> None:
@@ -71,16 +64,6 @@ def test_a_run_that_measured_something_else_is_named_though_every_value_is_the_s
     change(file_of(study, "one-drop"), '"measured":"', '"measured":"0')
     same, text = verified()
     assert not same and "every value is equal, but the digest of the measurements is 0" in text
-
-
-def test_the_first_differing_packet_is_named(tmp_path: Path) -> None:
-    pcap(tmp_path / "a" / "captures" / "f1.pcap", b"one", b"two", b"three")
-    pcap(tmp_path / "b" / "captures" / "f1.pcap", b"one", b"tvo")
-    pcap(tmp_path / "c" / "captures" / "f1.pcap", b"one", b"two")
-    found = first_packet(tmp_path / "a", tmp_path / "b")
-    assert found is not None and found.startswith("f1.pcap, packet 2: 1514 bytes at 1.000001 s, headers ")
-    assert str(first_packet(tmp_path / "a", tmp_path / "c")).endswith("none here")
-    assert first_packet(tmp_path / "a", tmp_path / "a") is None
 
 
 def test_a_sample_depends_on_its_seed_and_on_nothing_else() -> None:

@@ -36,7 +36,7 @@ def wanted(budget: float | None = None) -> Wanted:
 
 def test_every_scenario_is_planned_as_often_as_stated_or_as_its_profile_plans(study: StudyFolder) -> None:
     ground = ground_of(study, begin([COMBINATION], {"a": "1"}, "2026-01-01"), wanted())
-    planned = [(name, n) for batch in batches(ground, 5) for name, n in batch.targets.items()]
+    planned = [(name, n) for batch in batches(ground, 5) for name, (n,) in batch.items()]
     for name, scenario in ground.planned.scenarios.items():
         assert [n for of, n in planned if of == name] == list(range(1, max(5, scenario.repetitions) + 1))
 

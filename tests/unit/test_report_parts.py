@@ -22,10 +22,9 @@ from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
 from longfat.relations.limits import Outcome
-from longfat.report.explorer import explorer_data
+from longfat.report.explorer import explorer_data, steps
 from longfat.report.forest import WIDTH, by_section, forest
 from longfat.report.readme import read_readme
-from longfat.report.samples import steps
 
 README = """\
 # small

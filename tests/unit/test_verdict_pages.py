@@ -14,10 +14,9 @@ from longfat.cli import evidence
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
-from longfat.evidence.page import PAGE, verdicts_page
 from longfat.evidence.store import EVIDENCE
-from longfat.report.comparison import MODERN
-from longfat.report.section import BEGIN, END, between, overview, renewed
+from longfat.report.findings import MODERN
+from longfat.report.markdown import BEGIN, END, PAGE, between, overview, renewed, verdicts_page
 from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]

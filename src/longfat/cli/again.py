@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``again``: a run repeated, with captures if wanted, or a sample of the evidence repeated.
+"""``again``: repeat a run, with captures if wanted, or a sample of the evidence.
 
 The raw files of a repeated run stay in ``results/again`` or ``results/pcap``.
 """
@@ -7,11 +7,8 @@ The raw files of a repeated run stay in ``results/again`` or ``results/pcap``.
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
-import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,46 +18,25 @@ from rich.console import Console
 
 from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import open_backend, traits_of
-from longfat.cli.console import Output, listen, say, say_place
+from longfat.cli.console import Output, say, say_place
 from longfat.cli.fill import seconds_of
 from longfat.cli.find_run import AGAIN, PCAP, Found, find_run
-from longfat.cli.options import Baseline, Budget, InResults, Jobs, Opened, Target
+from longfat.cli.options import Baseline, Budget, InResults, Jobs, Target
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root, study_path
+from longfat.cli.run import execute_runs
 from longfat.cli.sample import print_mismatches, repeat, repeat_sample, rows_that_count
-from longfat.cli.study import find_study
-from longfat.evidence.baselines import FOLDER, read_baselines
-from longfat.evidence.compare import first_packet
-from longfat.execute.memory import available_bytes
+from longfat.cli.study import find_study, known_baselines
 from longfat.execute.record.bundle import SUMS, run_folder_name
 from longfat.execute.record.measured import is_measured
 from longfat.execute.results import open_results
-from longfat.execute.study import execute
 from longfat.spec.runspec import CapturePoint, RunSpec
 from longfat.study.catalog.kernels import KERNELS
 from longfat.study.catalog.stacks import kernel_of_stack
 from longfat.system.errors import RigError, StudyError
 
 NOT_COMPARED = "run.json"  # the time of the run and its duration
-VIEWER = "wireshark"
 SHARE = "1%"  # share of a study's evidence, at least 20 runs
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two records of one run: the compared files, and those that differ or are in one record only.
-
-    ``pins`` names what the two were made with if that differs; then only measurements are compared.
-    """
-
-    files: tuple[str, ...]
-    differing: tuple[str, ...]
-    pins: tuple[str, ...] = ()
-
-    @property
-    def same(self) -> bool:
-        """Whether the records are byte-identical."""
-        return not self.differing
 
 
 def again(
@@ -68,7 +44,6 @@ def again(
     target: Target = None,
     capture: Annotated[bool, typer.Option("--capture", help="capture all traffic of the run")] = False,
     at: Annotated[CapturePoint, typer.Option(help="place of the capture")] = "sender",
-    opened: Opened = False,
     sample: Annotated[
         str | None,
         typer.Option(help=f"number of runs of the evidence, or a percentage, at least 20 runs (default: {SHARE})"),
@@ -82,7 +57,7 @@ def again(
     """Repeat a run and compare it byte by byte; or repeat a sample of the evidence of a study, or of all studies."""
     if sample is None and target is not None and not _is_study(target):
         found = find_run(target, results)
-        return capture_run(found, at, out, opened=opened) if capture else repeat_run(found, out)
+        return capture_run(found, at, out) if capture else repeat_run(found, out)
     same = repeat_sample(target, sample or SHARE, sample_seed, seconds_of(budget), jobs, baseline, out)
     return expect(same, "some runs differ from the evidence: its verdicts are unverified")
 
@@ -100,17 +75,25 @@ def repeat_run(found: Found, out: Output) -> bool:
     if found.folder is None:
         return _repeat_row(found, out)
     folder = execute_again(found, found.spec, AGAIN, out)
-    compared = compare(found.folder, folder)
-    _print(compared, found.folder, folder, out)
+    pins, files, differing = compare(found.folder, folder)
+    if pins:
+        say(out, f"made with another {' and another '.join(pins)}: only measurements are compared")
+    if not differing:
+        say(out, f"byte-identical: {len(files)} files", "green")
+    for name in differing:
+        say(out, f"{name} differs", "red")
+    if differing:
+        say_place(out, "recorded", found.folder)
+        say_place(out, "repeated", folder)
     places = {"kept": str(found.folder), "again": str(folder)}
-    out.result(run=found.spec.run_id, same=compared.same, **places, **dataclasses.asdict(compared))
-    return compared.same
+    out.result(run=found.spec.run_id, same=not differing, **places, files=files, differing=differing, pins=pins)
+    return not differing
 
 
 def execute_again(found: Found, spec: RunSpec, place: str, console: Console) -> Path:
     """Execute a run with kernel, image and code of this machine, and return the folder of its record.
 
-    Raises StudyError on a backend of a lab, RigError when the run fails.
+    Raises StudyError on a backend of a lab, RigError if the run fails.
     """
     backend = _open(found, console)
     spec = dataclasses.replace(spec, pins=pins_here(backend, spec))
@@ -118,47 +101,42 @@ def execute_again(found: Found, spec: RunSpec, place: str, console: Console) -> 
     with open_results(repository_root() / "results" / place) as results:
         folder = results.raw / run_folder_name(planned.scenario, planned.repetition, planned.run_id)
         shutil.rmtree(folder, ignore_errors=True)
-        memory = available_bytes() if traits_of(backend.name).guests else None
-        with listen(results, console) as events:
-            done = execute([planned], backend, results, jobs=1, events=events, memory_bytes=memory)
-        if done.failed:
+        if execute_runs([planned], backend, results, 1, console).failed:
             raise RigError("the run failed", where=str(folder), hint=f"`longfat show {folder}` prints the reason")
     return folder
 
 
 def _open(found: Found, console: Console) -> Backend:
-    """Open the backend of a run, with the kernel that the run names."""
+    """Open the backend of a run, with the kernel of its stack and the kernel that the run names."""
     traits = traits_of(found.backend)
     if traits.lab:
-        message = f"single runs of backend {found.backend!r} are not repeated"
+        message = f"single runs of backend {found.backend!r} cannot be repeated"
         raise StudyError(message, hint="`longfat run` repeats a study")
-    settings: dict[str, Any] = {"kernels": _kernels(found)} if Feature.KERNELS in traits.can else {}
+    own = kernel_of_stack(found.stack or "")
+    named = found.spec.pins.get("kernel", own)
+    kernels = tuple(dict.fromkeys((own, named))) if named in KERNELS else (own,)
+    settings: dict[str, Any] = {"kernels": kernels} if Feature.KERNELS in traits.can else {}
     return open_backend(found.backend, settings, say=partial(say, console))
 
 
-def _kernels(found: Found) -> tuple[str, ...]:
-    """Return the kernel of the run's stack, and the kernel that its pin names."""
-    own = kernel_of_stack(found.stack or "")
-    named = found.spec.pins.get("kernel", own)
-    return tuple(dict.fromkeys((own, named))) if named in KERNELS else (own,)
-
-
 def pins_here(backend: Backend, spec: RunSpec) -> dict[str, str]:
-    """Return the pins of the run on this machine: with its own kernel if present, else with the backend's first."""
+    """Return the pins of the run on this machine: with the run's kernel if present, else with the backend's first."""
     here, kernels, named = backend.pins(), backend.capabilities().kernels, spec.pins.get("kernel", "")
     digest = kernels.get(named, named if named in kernels.values() else None)
     return here if digest is None else {**here, "kernel": digest}
 
 
-def compare(kept: Path, now: Path) -> Comparison:
-    """Compare two records of a run."""
-    one, other = _sums(kept), _sums(now)
-    own, theirs = (RunSpec.from_json((folder / "spec.json").read_text()).pins for folder in (kept, now))
-    pins = tuple(sorted(name for name in {*own, *theirs} if own.get(name) != theirs.get(name)))
-    if pins:
-        one, other = ({name: digest for name, digest in sums.items() if is_measured(name)} for sums in (one, other))
-    files = tuple(sorted({*one, *other}))
-    return Comparison(files, tuple(name for name in files if one.get(name) != other.get(name)), pins)
+def compare(recorded: Path, repeated: Path) -> tuple[list[str], list[str], list[str]]:
+    """Compare two records of a run.
+
+    Returns the names of the pins that differ, of the compared files, and of the files that differ or are in one record
+    only. If a pin differs, only measurements are compared.
+    """
+    one, other = _sums(recorded), _sums(repeated)
+    own, theirs = (RunSpec.from_json((folder / "spec.json").read_text()).pins for folder in (recorded, repeated))
+    pins = sorted(name for name in {*own, *theirs} if own.get(name) != theirs.get(name))
+    files = sorted(name for name in {*one, *other} if not pins or is_measured(name))
+    return pins, files, [name for name in files if one.get(name) != other.get(name)]
 
 
 def _sums(folder: Path) -> Mapping[str, str]:
@@ -167,25 +145,10 @@ def _sums(folder: Path) -> Mapping[str, str]:
     return {line[66:]: line[:64] for line in lines if line[66:] != NOT_COMPARED}
 
 
-def _print(compared: Comparison, kept: Path, now: Path, console: Console) -> None:
-    if compared.pins:
-        say(console, f"made with another {' and another '.join(compared.pins)}: only measurements are compared")
-    if compared.same:
-        say(console, f"byte-identical: {len(compared.files)} files", "green")
-        return
-    for name in compared.differing:
-        say(console, f"{name} differs", "red")
-    if packet := first_packet(kept, now):
-        say(console, f"first packet that differs: {packet}")
-    say_place(console, "kept", kept)
-    say_place(console, "now", now)
-
-
 def _repeat_row(found: Found, out: Output) -> bool:
     """Repeat a run whose raw files are absent, and compare it with its row of the evidence."""
-    baselines = read_baselines(repository_root() / FOLDER)
     assert found.row is not None
-    rows = [one for one in rows_that_count(find_study(found.study), baselines) if one.row.key == found.row.key]
+    rows = [one for one in rows_that_count(find_study(found.study), known_baselines()) if one.row.key == found.row.key]
     if not rows:
         hint = "`longfat again STUDY --baseline BASELINE` repeats such runs"
         raise StudyError("the evidence of this run is of an older baseline", where=found.name, hint=hint)
@@ -197,7 +160,7 @@ def _repeat_row(found: Found, out: Output) -> bool:
     return not mismatches
 
 
-def capture_run(found: Found, at: CapturePoint, out: Output, *, opened: bool = False) -> bool:
+def capture_run(found: Found, at: CapturePoint, out: Output) -> bool:
     """Repeat a run with a capture of all its traffic at one place."""
     names = tuple(one.name for one in found.spec.sent)
     probes = dataclasses.replace(found.spec.probes, capture=names, capture_at=(at,))
@@ -206,20 +169,8 @@ def capture_run(found: Found, at: CapturePoint, out: Output, *, opened: bool = F
     for path in files:
         say_place(out, f"capture of {path.stem}, {path.stat().st_size / 1e6:.3g} MB", path)
     if found.folder is not None:
-        changed = [name for name in compare(found.folder, folder).differing if is_measured(name) and "/" not in name]
-        if changed:
+        _, _, differing = compare(found.folder, folder)
+        if changed := [name for name in differing if is_measured(name) and "/" not in name]:
             say(out, f"these measurements differ from those without a capture: {', '.join(changed)}", "yellow")
-    if opened:
-        _open_captures(files, out)
     out.result(run=found.spec.run_id, captures=[str(path) for path in files])
     return True
-
-
-def _open_captures(files: list[Path], console: Console) -> None:
-    """Open captures in Wireshark, or print why that is impossible."""
-    viewer = shutil.which(VIEWER)
-    if viewer is None or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        say(console, f"not opened: {f'no {VIEWER} in PATH' if viewer is None else 'no display'}")
-        return
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.Popen([viewer, *map(str, files)], start_new_session=True, **quiet)

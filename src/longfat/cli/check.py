@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``check``: every problem of a study, or the JSON Schemas of a study's files."""
+"""``check``: name every problem of a study, or print the JSON Schema of one of its files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check(
 
 
 def _problems(folder: StudyFolder, raised: bool) -> tuple[Problem, ...]:
-    """Return the problems of a study. Raises StudyError with them instead if they are to be ``raised``."""
+    """Return the problems of a study; if ``raised``, raise StudyError with them instead."""
     try:
         folder.check()
         require_effects(folder)
@@ -81,8 +81,8 @@ def _count(number: int, noun: str) -> str:
 def schema_of(file: File) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of study.yaml, claims.yaml or figures.yaml.
 
-    It is never stricter than the loader of the file. A relation is plain text in it: only the loader knows the study's
-    names.
+    It is never stricter than the loader of the file. A relation is plain text in the schema, because only the loader
+    has the names of the study.
     """
     schema = json_schema() if file == "study" else _schema_of_relations(file)
     return schema | {"$id": f"urn:longfat:schema:{file}:{FORMAT}", "title": f"{file}.yaml of a Longfat study"}

@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``compare``: the verdicts of two results folders, or of two stacks by the evidence, claim by claim."""
+"""``compare``: compare the verdicts of two results folders, or of two stacks by the evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from longfat.cli.console import Output, say
 from longfat.cli.options import Every
-from longfat.cli.paths import repository_root
 from longfat.cli.report import COLOURS, measured
-from longfat.cli.study import find_study
-from longfat.evidence.baselines import FOLDER, read_baselines
+from longfat.cli.study import find_study, known_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.store import EVIDENCE
 from longfat.plan.lockfile import LOCK, read_lock
@@ -29,21 +25,8 @@ from longfat.system.errors import StudyError
 ABSENT = "not there"
 
 
-@dataclass(frozen=True)
-class Side:
-    """The verdicts of one side by claim, its name, and its study."""
-
-    name: str
-    study: str
-    verdicts: Mapping[str, Verdict]
-
-    def word(self, claim: str) -> str:
-        """Return the verdict on a claim in a word."""
-        return self.verdicts[claim].verdict if claim in self.verdicts else ABSENT
-
-    def number(self, claim: str) -> str:
-        """Return the measured value behind the verdict on a claim."""
-        return measured(self.verdicts[claim]) if claim in self.verdicts else ""
+Side = tuple[str, str, Mapping[str, Verdict]]
+"""The name of a side, its study, and its verdicts by claim."""
 
 
 def compare(
@@ -54,25 +37,25 @@ def compare(
     exit_code: Annotated[bool, typer.Option("--exit-code", help="end with status 4 if a verdict differs")] = False,
 ) -> bool:
     """Compare the verdicts of two results folders, or of two stacks of a study, claim by claim."""
-    sides = side_of(one), side_of(other)
-    if sides[0].study != sides[1].study:
-        message = f"{one} is of the study {sides[0].study!r}, and {other} of {sides[1].study!r}"
+    (first, study, left), (second, study_of_other, right) = sides = side_of(one), side_of(other)
+    if study != study_of_other:
+        message = f"{one} is of the study {study!r}, and {other} of {study_of_other!r}"
         raise StudyError(message, hint="only claims of one study can be compared")
-    claims = list(dict.fromkeys([*sides[0].verdicts, *sides[1].verdicts]))
-    differing = [claim for claim in claims if sides[0].word(claim) != sides[1].word(claim)]
-    _print(sides, claims if every else differing, out)
-    say(out, f"{len(claims)} claims: {len(claims) - len(differing)} have the same verdict, {len(differing)} differ")
-    rows = [
-        {
-            "claim": claim,
-            "verdicts": [side.word(claim) for side in sides],
-            "measured": [side.number(claim) for side in sides],
-            "same": claim not in differing,
-        }
-        for claim in claims
-    ]
-    out.result(study=sides[0].study, sides=[side.name for side in sides], claims=rows)
-    return not (differing and exit_code)
+    rows: list[dict[str, Any]] = []
+    for claim in dict.fromkeys([*left, *right]):
+        words = [verdicts[claim].verdict if claim in verdicts else ABSENT for _, _, verdicts in sides]
+        numbers = [measured(verdicts[claim]) if claim in verdicts else "" for _, _, verdicts in sides]
+        rows.append({"claim": claim, "verdicts": words, "measured": numbers, "same": words[0] == words[1]})
+    table = Table("claim", first, second, title=f"{study}, claim by claim")
+    for row in rows:
+        if every or not row["same"]:
+            table.add_row(row["claim"], *map(_cell, row["verdicts"], row["measured"]))
+    if table.row_count:
+        out.print(table)
+    same = sum(row["same"] for row in rows)
+    say(out, f"{len(rows)} claims: {same} have the same verdict, {len(rows) - same} differ")
+    out.result(study=study, sides=[first, second], claims=rows)
+    return not (exit_code and same < len(rows))
 
 
 def side_of(text: str) -> Side:
@@ -86,7 +69,7 @@ def side_of(text: str) -> Side:
             raise StudyError("the results are not judged yet", where=text, hint="`longfat report STUDY` judges them")
         study = read_lock(folder / LOCK).study
         verify_checksums(folder, "dataset")
-        return Side(text, study, {verdict.claim: verdict for verdict in read_verdicts(folder)})
+        return text, study, {verdict.claim: verdict for verdict in read_verdicts(folder)}
     return _side_of_evidence(text)
 
 
@@ -102,23 +85,12 @@ def _side_of_evidence(text: str) -> Side:
     if stack not in stacks:
         hint = f"there is evidence of {', '.join(stacks)}" if stacks else "give a results folder"
         raise StudyError(f"no evidence of stack {stack!r} is committed", where=text, hint=hint)
-    found = evidence_of(study, read_baselines(repository_root() / FOLDER), stack=stack)
+    found = evidence_of(study, known_baselines(), stack=stack)
     judged = found.judged if found else ()
-    return Side(f"{study.name}:{stack}", study.header.study, {item.verdict.claim: item.verdict for item in judged})
+    return f"{study.name}:{stack}", study.header.study, {item.verdict.claim: item.verdict for item in judged}
 
 
-def _print(sides: Sequence[Side], claims: Sequence[str], console: Console) -> None:
-    table = Table("claim", *(side.name for side in sides), title=f"{sides[0].study}, claim by claim")
-    for claim in claims:
-        table.add_row(claim, *(_cell(side, claim) for side in sides))
-    if claims:
-        console.print(table)
-
-
-def _cell(side: Side, claim: str) -> Text:
-    """Return the verdict, and below it the measured value."""
-    word = side.word(claim)
+def _cell(word: str, number: str) -> Text:
+    """Return a verdict, and below it the measured value."""
     cell = Text(word.replace("_", " "), style=COLOURS.get(word, "default"))
-    if number := side.number(claim):
-        cell.append(f"\n{number}", style="default")
-    return cell
+    return cell.append(f"\n{number}", style="default") if number else cell

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +24,7 @@ WARNING = "yellow"
 class Output(Console):
     """The console of a command that has a result.
 
-    With ``as_json`` the result is all that goes to standard output, and the console writes to standard error.
+    With ``as_json`` only the result goes to standard output, and the console writes to standard error.
     """
 
     def __init__(self, *, as_json: bool = False, file: IO[str] | None = None, width: int | None = None) -> None:
@@ -34,7 +32,7 @@ class Output(Console):
         self.as_json = as_json
 
     def result(self, **data: Any) -> None:
-        """Print the result as JSON if that was asked for."""
+        """Print the result as JSON, with ``as_json``."""
         if self.as_json:
             print_json({"format": FORMAT, **data})
 
@@ -54,14 +52,6 @@ def say_place(console: Console, what: str, path: Path) -> None:
     line = Text(f"{what}: ")
     line.append(str(path), style=f"link {path.resolve().as_uri()}")
     console.print(line, soft_wrap=True, highlight=False)
-
-
-def open_page(console: Console, path: Path) -> None:
-    """Open a page in the user's browser, or print why that is impossible."""
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        say(console, "not opened: there is no display", WARNING)
-    elif not webbrowser.open(path.resolve().as_uri()):
-        say(console, "not opened: there is no browser", WARNING)
 
 
 @contextmanager

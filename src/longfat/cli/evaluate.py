@@ -28,7 +28,6 @@ from longfat.report.card.candidate import candidate
 from longfat.report.card.card import Card, measure_card, read_cards, write_card
 from longfat.report.card.document import CardDocument, card_document
 from longfat.report.card.page import draw_card, draw_matrix, matrix_text
-from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
 STUDY = "bcp133"
@@ -49,20 +48,16 @@ def evaluate(
     results: Results = None,
 ) -> bool:
     """Test an algorithm against RFC 9743 (BCP 133), compared with Reno, CUBIC and BBR, and draw its report card."""
-    folder, machine = find_study(STUDY), Machine(jobs=jobs, results=results)
+    folder, home = find_study(STUDY), results_path(find_study(STUDY), results)
     document = card_document(folder)
-    home = results_path(folder, results)
     candidates = [candidate(folder, one, home / "own") for one in algorithms or ()]  # before any run
-    new = []
-    for name, study in candidates:
-        card = _evaluated(study, name, document, profile, machine, home, out)
-        write_card(card, home / CARDS / f"{name}.json")
-        if keep:
-            write_card(card, folder.path / CARDS / f"{name}.json")
-        say(out, f"{name}: {card.summary}")
-        new.append(card)
+    new = [_evaluated(study, name, document, profile, jobs, home, out) for name, study in candidates]
+    for card in new:
+        for place in (home, folder.path) if keep else (home,):
+            write_card(card, place / CARDS / f"{card.algorithm}.json")
+        say(out, f"{card.algorithm}: {card.summary}")
     if keep:
-        _write_table(folder, document)
+        write_whole(folder.path / TABLE, table_of(in_order(read_cards(folder.path / CARDS)), document))
     cards = in_order(read_cards(folder.path / CARDS) | read_cards(home / CARDS))
     for card in new or cards:
         say_place(out, "card", draw_card(card, document, home / CARDS))
@@ -91,26 +86,12 @@ def table_of(cards: Sequence[Card], document: CardDocument) -> str:
     )
 
 
-def _write_table(folder: StudyFolder, document: CardDocument) -> None:
-    path = folder.path / TABLE
-    try:
-        write_whole(path, table_of(in_order(read_cards(folder.path / CARDS)), document))
-    except OSError as error:
-        raise RigError(f"cannot write the table: {error}", where=str(path)) from error
-
-
 def _evaluated(
-    folder: StudyFolder,
-    name: str,
-    document: CardDocument,
-    profile: str,
-    machine: Machine,
-    home: Path,
-    console: Console,
+    folder: StudyFolder, name: str, document: CardDocument, profile: str, jobs: int | None, home: Path, console: Console
 ) -> Card:
     """Execute the missing runs, judge and measure."""
     with open_results(home) as results, listen(results, console) as events:
-        run_study(folder, Choices(profile), machine, results, events)
+        run_study(folder, Choices(profile), Machine(jobs=jobs), results, events)
         build_tables(results.path, folder, events)
         verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)
         grounds = Grounds(folder.study, load_dataset(results.path))

@@ -11,23 +11,12 @@ import typer
 from longfat.cli.console import Output, say_place
 from longfat.cli.fill import Wanted, fill_studies, seconds_of
 from longfat.cli.identify import identify_unknown, print_conditions
-from longfat.cli.options import (
-    Budget,
-    Jobs,
-    NewBaseline,
-    Profile,
-    Repetitions,
-    Results,
-    Stack,
-    Studies,
-    Study,
-    ids,
-)
+from longfat.cli.options import Budget, Jobs, NewBaseline, Profile, Repetitions, Results, Stack, Studies, Study
 from longfat.cli.outcome import expect
 from longfat.cli.pace import pace_of
 from longfat.cli.report import require_results
 from longfat.cli.rows import add_results, baseline_for, merge_folders, write_findings, write_page
-from longfat.cli.study import find_study
+from longfat.cli.study import find_study, ids
 from longfat.evidence.collect import combination_of
 from longfat.evidence.required_values import build_valid
 from longfat.execute.results import open_results

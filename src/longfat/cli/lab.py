@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from rich.console import Console
 from longfat.backends.testbed.folder import VARIABLES
 from longfat.backends.testbed.provision import lifecycle
 from longfat.backends.testbed.provision.changes import Price, describe, describe_resources, read_changes, refuse_expired
-from longfat.backends.testbed.provision.labs import RENTED, Lab, Standing, all_labs, open_lab
+from longfat.backends.testbed.provision.labs import RENTED, Lab, all_labs, open_lab
 from longfat.cli.console import say
 from longfat.cli.options import Yes
 from longfat.system.errors import RigError, StudyError
@@ -46,7 +45,8 @@ def up(
         changes = read_changes(plan) if plan else None
         if changes and changes.resources:
             now = datetime.now(UTC)
-            _show(console, describe(changes, price, now, rented=environment in RENTED))
+            for line in describe(changes, price, now, rented=environment in RENTED):
+                say(console, line)
             refuse_expired(changes, now, str(lab.folder / VARIABLES))
             _confirm(lab, yes)
         else:
@@ -84,7 +84,8 @@ def down(console: Console, environment: Environment = None, name: Name = None, y
             again = f"{lab.command('down')} continues"
             terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
             if plan := terraform.plan(destroy=True):
-                _show(console, describe_resources(read_changes(plan)))
+                for line in describe_resources(read_changes(plan)):
+                    say(console, line)
                 _confirm(lab, yes)
                 terraform.apply()
             if left := open_lab(environment, name).standing:
@@ -123,23 +124,19 @@ def _print_labs(console: Console) -> tuple[list[str], list[str]]:
             unreadable.append(name)
             continue
         if standing:
-            say(console, f"{name}: {_facts(standing, now)}")
-            expired += [name] if standing.expires and standing.expires <= now else []
+            life = "no expiry"
+            if standing.expires:
+                hours = round((standing.expires - now).total_seconds() / 3600)
+                life = f"{hours} h left" if standing.expires > now else f"expired {-hours} h ago"
+                expired += [] if standing.expires > now else [name]
+            owned = f"study {standing.study}, owner {standing.owner}"
+            say(console, f"{name}: {standing.environment}, {owned}, {standing.resources} resources, {life}")
     return expired, unreadable
 
 
 def _refuse_left(left: list[str], unreadable: list[str]) -> None:
     if names := left + unreadable:
         raise RigError(f"labs that may cost money are left: {', '.join(names)}", hint="see the messages above")
-
-
-def _facts(standing: Standing, now: datetime) -> str:
-    life = "no expiry"
-    if standing.expires:
-        hours = round((standing.expires - now).total_seconds() / 3600)
-        life = f"{hours} h left" if standing.expires > now else f"expired {-hours} h ago"
-    owned = f"study {standing.study}, owner {standing.owner}"
-    return f"{standing.environment}, {owned}, {standing.resources} resources, {life}"
 
 
 def _confirm(lab: Lab, yes: bool) -> None:
@@ -154,11 +151,6 @@ def _confirm(lab: Lab, yes: bool) -> None:
         typed = ""
     if typed != lab.name:
         raise StudyError(f"nothing was changed: {typed!r} is not the name of the lab, {lab.name}")
-
-
-def _show(console: Console, lines: Iterable[str]) -> None:
-    for line in lines:
-        say(console, line)
 
 
 COMMANDS = (up, provision, down, list_, sweep)

@@ -61,7 +61,7 @@ def _raw_folders(target: Path, folders: Sequence[Path]) -> list[Path]:
         if not folder.is_dir():
             problems.append(Problem(str(folder), None, "", "no such folder", "name results folders"))
         elif folder.resolve() in (target.resolve(), (target / "raw").resolve()):
-            problems.append(Problem(str(folder), None, "", "it is the target itself"))
+            problems.append(Problem(str(folder), None, "", "the folder is the target itself"))
     if problems:
         raise StudyError("the records cannot be merged", problems=tuple(problems))
     return [folder / "raw" if (folder / "raw").is_dir() else folder for folder in folders]
@@ -73,24 +73,19 @@ def _one_lock(folders: Sequence[Path]) -> Path | None:
     for lock in locks:
         if checksums_of(lock.parent, "lock").exists():
             verify_checksums(lock.parent, "lock")
-        require_same(_text(locks[0]), str(locks[0]), _text(lock), str(lock))
+        texts = [path.read_text(encoding="ascii", errors="replace") for path in (locks[0], lock)]
+        require_same(texts[0], str(locks[0]), texts[1], str(lock))
     return locks[0] if locks else None
-
-
-def _text(lock: Path) -> str:
-    return lock.read_text(encoding="ascii", errors="replace")
 
 
 def _keep_first(target: Path, folders: Sequence[Path]) -> None:
     """Copy the oldest record of the claims (docs/data.md), unless the target has one."""
-    firsts = [folder / FIRST for folder in folders if (folder / FIRST).exists()]
-    if firsts and not (target / FIRST).exists():
-        write_whole(target / FIRST, min(firsts, key=_time_of).read_bytes())
-
-
-def _time_of(first: Path) -> str:
-    """Return the time at which the claims were kept, in UTC."""
-    try:
-        return str(json.loads(first.read_bytes())["time"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise RigError(f"the first claims of these results cannot be read: {error!r}", where=str(first)) from error
+    times = {}
+    for first in (folder / FIRST for folder in folders if (folder / FIRST).exists()):
+        try:
+            times[first] = str(json.loads(first.read_bytes())["time"])  # in UTC
+        except (ValueError, KeyError, TypeError) as error:
+            message = f"the first claims of these results cannot be read: {error!r}"
+            raise RigError(message, where=str(first)) from error
+    if times and not (target / FIRST).exists():
+        write_whole(target / FIRST, min(times, key=times.__getitem__).read_bytes())

@@ -23,16 +23,10 @@ def _completed(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
     return complete
 
 
-def run_names() -> list[str]:
-    """Return the short ids of recorded runs."""
-    from longfat.cli.find_run import run_names  # it needs this module's neighbours, which a completion rarely does
+def _run_names() -> list[str]:
+    from longfat.cli.find_run import run_names  # slow to import, and few completions need it
 
     return run_names()
-
-
-def ids(text: str) -> tuple[str, ...]:
-    """Split a list that is separated by commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 STUDY_HELP = "name under experiments/, or path of a folder with study.yaml"
@@ -51,14 +45,14 @@ RunName = Annotated[
     typer.Argument(
         metavar="RUN",
         help="first digits of a run's id, or the name or path of its folder",
-        autocompletion=_completed(run_names),
+        autocompletion=_completed(_run_names),
         show_default=False,
     ),
 ]
 Target = Annotated[
     str | None,
     typer.Argument(
-        metavar="RUN|STUDY", help="run or study", autocompletion=_completed(lambda: [*study_names(), *run_names()])
+        metavar="RUN|STUDY", help="run or study", autocompletion=_completed(lambda: [*study_names(), *_run_names()])
     ),
 ]
 
@@ -92,7 +86,6 @@ On = Annotated[
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="print every claim, not only those that need attention")]
-Opened = Annotated[bool, typer.Option("--open", help="open the page or the files in a viewer")]
 Json = Annotated[bool, typer.Option("--json", help="print the result as JSON, and all else to standard error")]
 Baseline = Annotated[str | None, typer.Option("--baseline", help="baseline of the evidence (default: the newest)")]
 NewBaseline = Annotated[bool, typer.Option("--new-baseline", help="begin a baseline with this kernel, image and code")]

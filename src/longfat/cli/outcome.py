@@ -26,9 +26,9 @@ Function = Callable[..., bool | int | None]
 
 
 def command_of(function: Function) -> Callable[..., None]:
-    """Return a function as a command: its first parameter is the console, its answer the exit status.
+    """Return a function as a command: its first parameter is the console, and its result gives the exit status.
 
-    A command whose first parameter is an Output gets the option ``--json``. The answer False is status 4, and None or
+    A command whose first parameter is an Output gets the option ``--json``. The result False is status 4, and None or
     True is status 0.
     """
     signature = inspect.signature(function, eval_str=True)
@@ -61,7 +61,7 @@ def expect(good: bool, otherwise: str) -> bool:
 
 
 def _answer(call: Callable[[], bool | int | None]) -> bool | int | None:
-    """Return the answer of a command, or the exit status of the error that it raised."""
+    """Return the result of a command, or the exit status of the error that it raised."""
     try:
         return call()
     except LongfatError as error:
@@ -112,7 +112,7 @@ def _defect(error: Exception) -> str:
 class _Stream(io.FileIO):
     """Standard output or standard error, whose failure ends the program.
 
-    A reader that has gone, as in `longfat plan STUDY | head`, gives status 141; a full disk a message and status 3.
+    A closed pipe, as in `longfat plan STUDY | head`, gives status 141; a full disk gives a message and status 3.
     """
 
     def write(self, data: Any) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wall time of runs as a multiple of the plan's model: from the study's committed reference, else a typical value."""
+"""Estimates of wall time: multiples of the plan's model, from the study's committed reference or a typical value."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +19,7 @@ from longfat.cli.options import BackendName, Jobs, Only, Profile, Seed, Stack, S
 from longfat.cli.pace import Pace, expected_pace
 from longfat.cli.study import chosen, job_count, resolve
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
-from longfat.plan import Plan, PlannedRun
+from longfat.plan import Plan
 from longfat.plan.settings import Setting, settings
 from longfat.plan.settings import expanded as expand
 from longfat.study.profiles import thinned
@@ -83,39 +83,38 @@ def _table(title: str, *columns: str) -> Table:
 
 def _data(plan: Plan, pace: Pace, jobs: int) -> dict[str, Any]:
     """Return the plan as plain data: totals, experiments with their runs and cost on one core, exclusions."""
-    experiments: dict[str, list[PlannedRun]] = {}
-    for run in plan.runs:
-        experiments.setdefault(run.experiment, []).append(run)
     rows = []
-    for name, runs in experiments.items():
+    for name in dict.fromkeys(run.experiment for run in plan.runs):
+        runs = [run for run in plan.runs if run.experiment == name]
         seconds, disk = pace.cost(plan, runs, 1)
-        scenarios = {run.scenario: run.factors for run in runs}
         cost = {"runs": len(runs), "seconds": round(seconds, 1), "bytes": round(disk)}
-        rows.append({"experiment": name, **cost, "scenarios": scenarios})
+        rows.append({"experiment": name, **cost, "scenarios": {run.scenario: run.factors for run in runs}})
     seconds, disk = pace.cost(plan, plan.runs, jobs)
-    distinct = len({run.run_id for run in plan.runs})
-    whole = {"runs": len(plan.runs), "distinct_runs": distinct, "jobs": jobs}
-    names = {"study": plan.study, "profile": plan.profile, "stack": plan.stack, "seed": plan.seed}
-    total = {"seconds": round(seconds, 1), "bytes": round(disk), "estimated": pace.words}
-    excluded = [dataclasses.asdict(one) for one in plan.excluded]
-    return {**names, **whole, **total, "experiments": rows, "excluded": excluded}
+    return {
+        **{name: getattr(plan, name) for name in ("study", "profile", "stack", "seed")},
+        "runs": len(plan.runs),
+        "distinct_runs": len({run.run_id for run in plan.runs}),
+        "jobs": jobs,
+        "seconds": round(seconds, 1),
+        "bytes": round(disk),
+        "estimated": pace.words,
+        "experiments": rows,
+        "excluded": [dataclasses.asdict(one) for one in plan.excluded],
+    }
 
 
 def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]], pace: Pace) -> Table:
     """Return the table of experiments with their factors, values, and cost on one core."""
     table = _table("factors, and cost on one core", "experiment", "factors", "points", "runs", "min", "MB")
     for swept, points in planned:
-        lines = [f"{name}: {', '.join(_values(name, points))}" for name in swept.factors]
+        values = {name: dict.fromkeys(point.labels[name] for point in points) for name in swept.factors}
+        lines = [f"{name}: {', '.join(labels)}" for name, labels in values.items()]
         lines += [f"{name} = {formula}" for name, formula in swept.derived.items()]
         runs = tuple(run for run in plan.runs if run.experiment == swept.id)
         seconds, disk = pace.cost(plan, runs, 1)
         figures = (str(len(points)), str(len(runs)), f"{seconds / 60:.1f}", f"{disk / 1e6:.1f}")
         table.add_row(swept.id, escape("\n".join(lines)), *figures)
     return table
-
-
-def _values(name: str, points: Iterable[Point]) -> list[str]:
-    return list(dict.fromkeys(point.labels[name] for point in points))
 
 
 def _fixed(study: Manifest, planned: list[tuple[SweptExperiment, list[Point]]]) -> list[Table]:
@@ -139,12 +138,11 @@ def _grouped(own: Mapping[str, Setting]) -> Iterator[str]:
     """Yield a line for each flow and each other part of an experiment, with its settings."""
     groups: dict[str, list[str]] = {}
     for key, setting in own.items():
-        section, _, rest = key.partition(".")
-        name, _, inner = rest.partition(".")
-        group, rest = (f"{section}.{name}", inner) if section in (*SECTIONS, "drops") else (section, rest)
-        groups.setdefault(group, []).append(f"{rest} {setting}".lstrip())
-    for group, parts in groups.items():
-        yield f"{group}: {', '.join(parts)}"
+        parts = key.split(".")
+        size = 2 if parts[0] in (*SECTIONS, "drops") else 1
+        groups.setdefault(".".join(parts[:size]), []).append(f"{'.'.join(parts[size:])} {setting}".lstrip())
+    for group, lines in groups.items():
+        yield f"{group}: {', '.join(lines)}"
 
 
 def _constant(all_settings: list[dict[str, Setting]]) -> dict[str, Setting]:

@@ -15,18 +15,17 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from longfat.cli.console import Output, listen, open_page, say, say_place, stage
-from longfat.cli.options import Every, MaybeStudy, Opened, Results
+from longfat.cli.console import Output, listen, say, say_place, stage
+from longfat.cli.options import Every, MaybeStudy, Results
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
 from longfat.cli.run import results_path
-from longfat.cli.sample import Check, compare_results, print_mismatches
-from longfat.cli.study import every_study, find_study
+from longfat.cli.sample import compare_results, print_mismatches
+from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import DatasetSummary
 from longfat.dataset.load import load_dataset
-from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.required_values import build_valid
 from longfat.evidence.sensitivity import conditions
@@ -35,15 +34,15 @@ from longfat.execute.results import open_results
 from longfat.plan.lockfile import LOCK, read_lock, require_study
 from longfat.relations.claims import claim_nouns, counted_claims
 from longfat.relations.counting import apart, tally
-from longfat.relations.evaluate import Evidence
-from longfat.relations.judge import Origin, Verdict, judge, read_origin
-from longfat.report.comparison import MODERN
+from longfat.relations.judge import Verdict, judge, read_origin
+from longfat.report.findings import MODERN
 from longfat.report.front import write_front
-from longfat.report.notebook import EXECUTED, run_notebook
-from longfat.report.reference import ReferenceMatch, compare
+from longfat.report.numbers import measured as comparison
+from longfat.report.page import words
+from longfat.report.reference import compare
 from longfat.report.report import write_report
 from longfat.study.models import Header
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import StudyError
 from longfat.system.events import EventSink
 
 COLOURS = {
@@ -64,25 +63,15 @@ class Conclusion:
 
     good: bool
     verdicts: Sequence[Verdict]
-    report: Path
 
 
-def report(
-    out: Output, study: MaybeStudy = None, results: Results = None, every: Every = False, opened: Opened = False
-) -> bool:
+def report(out: Output, study: MaybeStudy = None, results: Results = None, every: Every = False) -> bool:
     """Rebuild dataset, verdicts, figures and report of a study from its records; without a study the front page."""
     if study is None:
-        page = write_front_page(out)
-        out.result(front=str(page))
-        good = True
-    else:
-        folder = find_study(study)
-        place = require_results(folder, results)
-        conclusion = conclude(folder, place, out, every=every)
-        page, good = conclusion.report, conclusion.good
-    if opened:
-        open_page(out, page)
-    return good
+        out.result(front=str(write_front_page(out)))
+        return True
+    folder = find_study(study)
+    return conclude(folder, require_results(folder, results), out, every=every).good
 
 
 def require_results(folder: StudyFolder, given: Path | None) -> Path:
@@ -97,35 +86,42 @@ def require_results(folder: StudyFolder, given: Path | None) -> Path:
 
 
 def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = False) -> Conclusion:
-    """Take all steps after the runs, print the outcome, and give it as the command's result.
-
-    Raises RigError at the end if the study's notebook failed: the figures are drawn without it.
-    """
+    """Take all steps after the runs, print the outcome, and give it as the command's result."""
     with open_results(place) as results, listen(results, out) as events:
         valid = _dataset(results, folder, events)
         stage(events, "judging the claims")
         verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)
-        failure = _draw(results.path, folder, events)
+        stage(events, "drawing the figures")
+        draw_all(results.path, folder)
         stage(events, "writing the report")
         page = _write_report(results.path, folder)
         match, origin = compare(results.path, folder), read_origin(results.path)
-        check = compare_results(results.path, folder)
+        compared, mismatches = compare_results(results.path, folder)
     print_verdicts(verdicts, folder.header, out, every=every)
-    print_origin(origin, out)
-    print_match(match, out)
-    if check.compared:
-        same = check.compared - len(check.mismatches)
-        say(out, f"evidence: {same} of {check.compared} runs are in it and byte-identical")
-    print_mismatches(check.mismatches, out)
+    if origin.changes:
+        say(out, f"warning: {origin.sentence}:", "bold red")
+    lines = [*origin.changes, f"reference: {words(match.status)}", *match.lines]
+    say(out, "\n  ".join(lines))
+    if compared:
+        say(out, f"evidence: {compared - len(mismatches)} of {compared} runs are in it and byte-identical")
+    print_mismatches(mismatches, out)
     say_place(out, "report", page)
     home = repository_root() / "results"
     if page.parent.resolve().parent == home.resolve():
         write_front_page(out, folder)
-    _give(out, folder, verdicts, origin, match, check, valid, page)
-    if failure:
-        raise failure
+    counts = tally(verdict.counted for verdict in verdicts)
+    out.result(
+        study=folder.study.name,
+        valid=valid,
+        counts={name: {word: n for word, n in row.items() if n} for name, row in counts.items()},
+        claims_changed=list(origin.changes),
+        verdicts=[dataclasses.asdict(verdict) for verdict in verdicts],
+        reference=match.status,
+        evidence={"compared": compared, "differing": [one.name for one in mismatches]},
+        report=str(page),
+    )
     expect(valid, "some runs failed or are invalid; the report and exclusions.csv name them and the reasons")
-    return Conclusion(valid and not check.mismatches, verdicts, page)
+    return Conclusion(valid and not mismatches, verdicts)
 
 
 def _dataset(results: ResultsFolder, folder: StudyFolder, events: EventSink) -> bool:
@@ -146,60 +142,21 @@ def build_tables(results: Path, folder: StudyFolder, events: EventSink) -> Datas
 
 def write_front_page(out: Console, opened: StudyFolder | None = None) -> Path:
     """Write the front page of all reports; ``opened`` is a study that was read already."""
-    baselines = read_baselines(repository_root() / FOLDER)
+    baselines = known_baselines()
     studies = [opened if study == opened else study for study in every_study()]
     page = write_front(repository_root() / "results", [one for one in studies if one], baselines)
     say_place(out, "all studies", page)
     return page
 
 
-def _draw(results: Path, folder: StudyFolder, events: EventSink) -> RigError | None:
-    """Draw the figures, by the study's notebook if there is one; return the error of a notebook that failed."""
-    stage(events, "drawing the figures")
-    notebook = repository_root() / "analysis" / "notebooks" / f"{folder.name}.ipynb"
-    failure = None
-    if notebook.exists():
-        try:
-            run_notebook(notebook, results, folder.path)
-            return None
-        except RigError as error:
-            (results / EXECUTED).unlink(missing_ok=True)
-            failure = error
-    draw_all(results, folder)
-    return failure
-
-
 def _write_report(results: Path, folder: StudyFolder) -> Path:
     """Write the report, which also has the verdicts by the committed evidence."""
-    baselines = read_baselines(repository_root() / FOLDER)
+    baselines = known_baselines()
     stack = read_lock(results / LOCK).stack
     evidence = evidence_of(folder, baselines, stack=stack)
     others = [name for name in (MODERN, folder.study.header.stack) if name != stack]
     other = evidence_of(folder, baselines, stack=others[0]) if others else None
     return write_report(results, folder, evidence, tuple(conditions(folder, baselines)), other)
-
-
-def _give(
-    out: Output,
-    folder: StudyFolder,
-    verdicts: Sequence[Verdict],
-    origin: Origin,
-    match: ReferenceMatch,
-    check: Check,
-    valid: bool,
-    page: Path,
-) -> None:
-    counts = tally(verdict.counted for verdict in verdicts)
-    out.result(
-        study=folder.study.name,
-        valid=valid,
-        counts={name: {word: n for word, n in row.items() if n} for name, row in counts.items()},
-        claims_changed=list(origin.changes),
-        verdicts=[dataclasses.asdict(verdict) for verdict in verdicts],
-        reference=match.status,
-        evidence={"compared": check.compared, "differing": [one.name for one in check.mismatches]},
-        report=str(page),
-    )
 
 
 def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console, *, every: bool = True) -> None:
@@ -230,28 +187,6 @@ def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console
         say(console, f"  counted separately: {line}")
 
 
-def print_origin(origin: Origin, console: Console) -> None:
-    """Print which claims have changed since the results folder first saw them."""
-    if origin.changes:
-        say(console, f"warning: {origin.sentence}:", "bold red")
-    for line in origin.changes:
-        say(console, f"  {line}")
-
-
-def print_match(match: ReferenceMatch, console: Console) -> None:
-    """Print whether dataset and verdicts equal the committed reference."""
-    say(console, f"reference: {match.status.replace('_', ' ')}")
-    for line in match.lines:
-        say(console, f"  {line}")
-
-
 def measured(verdict: Verdict) -> str:
     """Return the deciding number of a verdict, or the reason why it has none."""
-    return _number(verdict.deciding) if verdict.deciding else verdict.reason or ""
-
-
-def _number(evidence: Evidence) -> str:
-    if evidence.mean is None:
-        return evidence.reason or "no data"
-    text = f"{evidence.mean:.5g} {evidence.unit}".strip()
-    return f"{text} (n={evidence.n})" if evidence.n else text
+    return comparison(verdict.deciding) if verdict.deciding else verdict.reason or ""

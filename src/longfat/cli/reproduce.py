@@ -10,15 +10,14 @@ from pathlib import Path
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend, require_backend
 from longfat.cli.console import Output, listen, say, stage
-from longfat.cli.options import Backends, Jobs, On, Only, Profile, Results, Stack, Study, ids
+from longfat.cli.options import Backends, Jobs, On, Only, Profile, Results, Stack, Study
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
 from longfat.cli.report import conclude
 from longfat.cli.run import execute_study, machine_of, results_path
-from longfat.cli.study import Choices, chosen, kernel_settings, resolve
+from longfat.cli.study import Choices, chosen, ids, kernel_settings, known_baselines, resolve
 from longfat.cli.verdicts import print_evidence
 from longfat.data.study_folder import StudyFolder
-from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.execute.results import Results as ResultsFolder
 from longfat.execute.results import open_results
@@ -48,19 +47,13 @@ def reproduce(
         require_backend(name)
     if len(names) > 1:
         return _reproduce_on_several(folder, choices, names, results, out, required=backend is not None)
-    _print_evidence(folder, choices.stack, out)
-    machine = machine_of(names[0], jobs, results, on)
+    if found := evidence_of(folder, known_baselines(), stack=choices.stack):
+        say(out, "by the committed evidence, without a run:")
+        print_evidence(found, out, claims=False)
+    machine = machine_of(names[0], jobs, on)
     place = results_path(folder, results, names[0])
     execute_study(folder, choices, machine, place, out)
     return conclude(folder, place, out).good
-
-
-def _print_evidence(folder: StudyFolder, stack: str | None, out: Output) -> None:
-    """Print the verdicts by the committed evidence, which need no run."""
-    found = evidence_of(folder, read_baselines(repository_root() / FOLDER), stack=stack)
-    if found is not None:
-        say(out, "by the evidence that is committed:")
-        print_evidence(found, out, claims=False)
 
 
 def _reproduce_on_several(
@@ -68,8 +61,8 @@ def _reproduce_on_several(
 ) -> bool:
     """Run a study on several backends under one lock; return whether they agree on every claim.
 
-    Each backend executes the experiments that it can. Raises RigError if a ``required`` one cannot work here, and
-    StudyError if fewer than two can.
+    Each backend executes the experiments that it can execute. Raises RigError if a ``required`` backend cannot work
+    here, and StudyError if fewer than two can.
     """
     place = given or repository_root() / "results" / folder.name
     with open_results(place) as results, listen(results, out) as events:
@@ -95,7 +88,7 @@ def merge_plans(plans: Sequence[Plan]) -> Plan:
 def _execute_on(
     name: str, required: bool, folder: StudyFolder, choices: Choices, results: ResultsFolder, events: EventSink
 ) -> Plan | None:
-    """Execute what a backend can, and return its plan; None if that is nothing."""
+    """Execute the experiments that a backend can execute, and return their plan; None if there are none."""
     stage(events, f"preparing backend {name}")
     stack = choices.stack or folder.header.stack
     backend = open_backend(name, kernel_settings(name, stack), say=lambda text: stage(events, text))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``longfat``: its commands, the version, completion, signals, and the end of the process.
 
-The module of a command is imported when the command is called. It may import anything: ``--help`` needs none of them.
+The module of a command is imported when the command is called, so it may import anything; ``--help`` imports none.
 Exit status: 0 success, 1 a defect of the program, 2 a wrong study or command line, 3 a fault of the machine or of a
 tool, 4 runs that failed, are invalid or differ from the evidence, 130 interrupted.
 """
@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -65,30 +65,6 @@ COMMANDS = {
 """The commands under their headings, each with its line in ``longfat --help``."""
 
 
-class _Commands(MutableMapping[str, Any]):
-    """The commands by name, each imported when it is looked up."""
-
-    def __init__(self) -> None:
-        self._names = [name for group in COMMANDS.values() for name in group]
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._names:
-            raise KeyError(name)
-        return load_command(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        raise TypeError("commands are listed in COMMANDS")
-
-    def __delitem__(self, name: str) -> None:
-        raise TypeError("commands are listed in COMMANDS")
-
-
 def load_command(name: str) -> Any:
     """Import a command, or the group of a module that has several."""
     settings: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None}
@@ -120,7 +96,11 @@ class _Root(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = _Commands()
+        self.commands = dict.fromkeys(name for group in COMMANDS.values() for name in group)  # type: ignore[assignment]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command."""
+        return load_command(cmd_name) if cmd_name in self.commands else None
 
     def format_commands(self, ctx: Any, formatter: HelpFormatter) -> None:
         """Write a section for each heading."""
@@ -176,7 +156,7 @@ def options(
 
 
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="shell that is to read the script")],
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="shell that reads the script")],
 ) -> None:
     """Print a script that completes commands, options, studies and runs: eval "$(longfat completion bash)"."""
     typer.echo(get_completion_script(prog_name=NAME, complete_var=COMPLETE, shell=shell))
@@ -210,7 +190,7 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def _repeat_interrupt(found: sys.UnraisableHookArgs) -> None:
-    """Repeat an interrupt in a callback after fork(2) or at an object's end, where Python only reports it."""
+    """Repeat an interrupt in a callback after fork(2) or in a finalizer, where Python only reports it."""
     if not issubclass(found.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(found)
         return

@@ -13,24 +13,15 @@ from longfat.backends.registry import open_backend
 from longfat.cli.console import WARNING, say
 from longfat.cli.kernel_check import combinations, measure
 from longfat.cli.paths import repository_root
-from longfat.cli.study import every_study, kernel_settings
+from longfat.cli.study import every_study, kernel_settings, known_baselines
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence import baselines
-from longfat.evidence.baselines import (
-    FOLDER,
-    Baseline,
-    Combination,
-    baseline_of,
-    begin,
-    read_baselines,
-    write_baseline,
-)
+from longfat.evidence.baselines import FOLDER, Baseline, Combination, baseline_of, begin, read_baselines, write_baseline
 from longfat.evidence.collect import collect
 from longfat.evidence.judged import evidence_of
-from longfat.evidence.page import write_verdicts
 from longfat.evidence.store import EVIDENCE, Rows, merge_rows, read_rows, write_rows
-from longfat.report.comparison import MODERN
-from longfat.report.section import write_overview, write_section
+from longfat.report.findings import MODERN
+from longfat.report.markdown import write_overview, write_study_pages
 from longfat.study.catalog.stacks import STACKS
 from longfat.system.errors import RigError, StudyError
 
@@ -38,15 +29,15 @@ FINDINGS = "docs/findings.md"
 
 
 def add_results(results: Path, folder: StudyFolder, baseline: str, console: Console) -> int:
-    """Add the rows of results with their dataset, print what was left out, and return how many runs were new."""
-    new = collect(results, folder, baseline)
+    """Add the rows of results, print the reasons for runs left out, and return the number of new runs."""
+    new, left_out = collect(results, folder, baseline)
     before = read_rows(folder.path, folder.study.name, baseline)
-    after = merge_rows(before, new.rows)
+    after = merge_rows(before, new)
     write_rows(folder.path, folder.study.name, after)
     gained = count(after) - count(before)
-    known = count(new.rows) - gained
+    known = count(new) - gained
     say(console, f"evidence of {folder.name}, baseline {baseline}: {gained} runs added, {known} were there")
-    for line in new.left_out:
+    for line in left_out:
         say(console, f"  left out: {line}")
     return gained
 
@@ -61,10 +52,10 @@ def baseline_for(
 ) -> Baseline:
     """Return the baseline of a combination; an unknown one joins the newest if the kernel regression check passes.
 
-    Raises StudyError or RigError if that is impossible to decide, or if the check fails.
+    Raises StudyError if this machine has another combination, RigError if the check fails.
     """
     home = repository_root() / FOLDER
-    known = read_baselines(home)
+    known = known_baselines()
     found = baseline_of(combination, known)
     if found is not None and not new_baseline:
         return found
@@ -96,11 +87,9 @@ def baseline_for(
 
 def write_page(folder: StudyFolder) -> None:
     """Write VERDICTS.md and the generated part of README.md of a study from its evidence."""
-    known = read_baselines(repository_root() / FOLDER)
-    found = evidence_of(folder, known)
-    if found is not None:
-        write_verdicts(found)
-        write_section(found, evidence_of(folder, known, stack=MODERN) if found.stack != MODERN else None)
+    known = known_baselines()
+    if found := evidence_of(folder, known):
+        write_study_pages(found, evidence_of(folder, known, stack=MODERN) if found.stack != MODERN else None)
 
 
 def write_findings(console: Console) -> None:
@@ -108,7 +97,7 @@ def write_findings(console: Console) -> None:
     page = repository_root() / FINDINGS
     if not page.exists():
         return
-    known = read_baselines(repository_root() / FOLDER)
+    known = known_baselines()
     found = []
     for study in every_study():
         try:
@@ -120,16 +109,16 @@ def write_findings(console: Console) -> None:
 
 
 def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
-    """Merge the evidence of other checkouts or studies' folders; return how many runs each study has gained.
+    """Merge the evidence of other checkouts or studies' folders; return the number of new runs by study.
 
-    All of it is written in canonical order, but nothing before all is known to agree. Raises StudyError.
+    All evidence is written in canonical order, after all of it was compared. Raises StudyError for a contradiction.
     """
     home = repository_root()
     for other in folders:
         if not (other / "experiments").is_dir() and not (other / EVIDENCE).is_dir():
             hint = "give a checkout of the repository, or the folder of a study with evidence/ in it"
             raise StudyError(f"no evidence in {other}", hint=hint)
-    merged = {one.name: one for one in read_baselines(home / FOLDER)}
+    merged = {one.name: one for one in known_baselines()}
     for one in (one for other in folders for one in read_baselines(other / FOLDER)):
         merged[one.name] = baselines.merge(merged[one.name], one) if one.name in merged else one
     found = []

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from longfat.backends import own_files
 from longfat.backends.protocol import Backend, Feature
-from longfat.backends.registry import DEFAULT_BACKEND, backends_that, open_backend, require_backend, traits_of
+from longfat.backends.registry import DEFAULT_BACKEND, open_backend, require_backend, traits_of
 from longfat.backends.testbed.folder import lab_folder
 from longfat.cli.console import Output, listen, stage
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study
@@ -22,7 +24,6 @@ from longfat.cli.paths import repository_root
 from longfat.cli.study import Choices, chosen, job_count, resolve
 from longfat.cli.version import commit
 from longfat.data.study_folder import StudyFolder
-from longfat.evidence.kernel_check import other_releases
 from longfat.execute.cluster.places import Place, read_place
 from longfat.execute.memory import available_bytes, needed_bytes
 from longfat.execute.pool import Pool
@@ -30,7 +31,7 @@ from longfat.execute.record.made_on import MadeOn, keep_made_on, this_machine
 from longfat.execute.results import Results as ResultsFolder
 from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute
-from longfat.plan import Plan
+from longfat.plan import Plan, PlannedRun
 from longfat.plan.estimate import estimate, seconds_on
 from longfat.plan.lockfile import write_lock
 from longfat.relations.firsts import keep_first
@@ -47,23 +48,14 @@ CLUSTER = "cluster"  # folder in the results for the logs of workers elsewhere
 class Machine:
     """Choices about the machines that execute the runs; only ``backend`` can change a run's identity.
 
-    ``jobs`` is the number of runs at a time, ``on`` the machines that execute them instead of this one.
+    ``jobs`` is the number of runs at a time, ``lab`` the lab of a backend of real hosts, and ``on`` the place of other
+    machines that execute the runs instead of this one.
     """
 
     backend: str = DEFAULT_BACKEND
     jobs: int | None = None
-    results: Path | None = None
     lab: str | None = None
     on: Place | None = None
-
-    def settings(self) -> dict[str, Any]:
-        """Return the settings that open the backend. Raises StudyError if it uses no lab and one is given."""
-        if traits_of(self.backend).lab:
-            return {"lab": self.lab and lab_folder(self.lab)}
-        if self.lab is not None:
-            users = ", ".join(backends_that(lambda traits: traits.lab))
-            raise StudyError(f"backend {self.backend!r} uses no lab", where="--lab", hint=f"--backend {users} does")
-        return {}
 
 
 def run(
@@ -80,26 +72,32 @@ def run(
 ) -> bool:
     """Write the lock of a study and execute the runs that have no valid record."""
     folder, choices = chosen(study, profile, only, stack, seed)
-    machine = machine_of(backend, jobs, results, on)
+    machine = machine_of(backend, jobs, on)
     summary = execute_study(folder, choices, machine, results_path(folder, results, backend), out)
     out.result(**vars(summary))
     return expect(summary.failed == 0, "some runs failed; `longfat show RUN` prints the reasons")
 
 
-def machine_of(backend: str, jobs: int | None, results: Path | None, on: str | None) -> Machine:
-    """Return the machines that the command line describes: ``on`` is a lab for a backend of real hosts.
-
-    Raises StudyError for an unknown place.
-    """
+def machine_of(backend: str, jobs: int | None, on: str | None) -> Machine:
+    """Return the machines that the command line describes. Raises StudyError for an unknown place."""
     if traits_of(backend).lab:
-        return Machine(backend, jobs, results, lab=on)
-    return Machine(backend, jobs, results, on=None if on is None else read_place(on))
+        return Machine(backend, jobs, lab=on)
+    return Machine(backend, jobs, on=None if on is None else read_place(on))
 
 
 def execute_study(folder: StudyFolder, choices: Choices, machine: Machine, place: Path, out: Output) -> Summary:
     """Execute the missing runs of a study."""
     with open_results(place) as results, listen(results, out) as events:
         return run_study(folder, choices, machine, results, events)
+
+
+def execute_runs(
+    runs: Sequence[PlannedRun], backend: Backend, results: ResultsFolder, jobs: int | None, console: Console
+) -> Summary:
+    """Execute runs whose lock is not the user's, no more at a time than fit into memory."""
+    memory = available_bytes() if traits_of(backend.name).guests else None
+    with listen(results, console) as events:
+        return execute(runs, backend, results, jobs=job_count(jobs), events=events, memory_bytes=memory)
 
 
 def results_path(study: StudyFolder, given: Path | None, backend: str = DEFAULT_BACKEND) -> Path:
@@ -166,9 +164,10 @@ def prepare(
     """Open the backend with the kernels that the study needs; return it, the plan for it, and its settings."""
     # A fault in the study is found before a kernel is built for it.
     require_backend(machine.backend)
-    settings = machine.settings()
+    traits = traits_of(machine.backend)
+    settings: dict[str, Any] = {"lab": machine.lab and lab_folder(machine.lab)} if traits.lab else {}
     kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
-    if Feature.KERNELS in traits_of(machine.backend).can:
+    if Feature.KERNELS in traits.can:
         settings["kernels"] = kernels
         if added := folder.study.own_kernels(choices.stack):
             settings["own"] = added
@@ -177,8 +176,12 @@ def prepare(
     backend = open_backend(machine.backend, settings, say=partial(stage, events))
     offered = backend.capabilities()
     plan = with_sources(resolve(folder, choices, backend.pins(), offered.kernels), offered.sources)
-    for text in other_releases(plan.kernels.values()):
-        events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
+    for source in plan.kernels.values():
+        if not source.pinned:
+            text = (
+                f"the kernel is {source.version}, not the pinned release: `./just kernel-check` compares its behaviour"
+            )
+            events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
     return backend, plan, settings
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the evidence, repeated and compared with it byte by byte.
+"""Runs of the evidence, repeated or found in results, and compared with it byte by byte.
 
 Both sides of a difference stay under ``results/verify/differing``.
 """
@@ -15,27 +15,25 @@ from pathlib import Path
 from rich.console import Console
 
 from longfat.backends.protocol import Backend
-from longfat.backends.registry import DEFAULT_BACKEND, open_backend
-from longfat.cli.console import Output, listen, say
+from longfat.backends.registry import open_backend
+from longfat.cli.console import Output, say
 from longfat.cli.kernel_check import combinations
 from longfat.cli.paths import repository_root
-from longfat.cli.run import results_path
-from longfat.cli.study import find_study, job_count, kernel_settings
+from longfat.cli.run import execute_runs, results_path
+from longfat.cli.study import find_study, job_count, kernel_settings, known_baselines
 from longfat.cli.verdicts import studies_with_evidence
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.dataset.load import load_dataset
-from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
-from longfat.evidence.compare import difference, first_packet, sample_of
+from longfat.dataset.load import Dataset, Run, load_dataset
+from longfat.evidence.baselines import Baseline
+from longfat.evidence.compare import difference, sample_of
 from longfat.evidence.judged import evidence_of
-from longfat.evidence.planned import Planned
 from longfat.evidence.rows import Row
 from longfat.evidence.store import baselines_with_evidence, read_rows
-from longfat.execute.memory import available_bytes
+from longfat.evidence.stored_dataset import Planned
 from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.results import open_results
-from longfat.execute.study import execute
-from longfat.plan import Plan, build_plan
+from longfat.plan import build_plan
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.study.catalog.stacks import STACKS
 from longfat.system.errors import StudyError
@@ -53,8 +51,7 @@ class Kept:
     @property
     def name(self) -> str:
         """A name that is unique among all rows; a sample is drawn by it."""
-        of = self.planned
-        return f"{self.folder.name}, {of.stack}, {of.profile}: {self.row.name}"
+        return f"{self.group}, {self.planned.profile}: {self.row.name}"
 
     @property
     def group(self) -> str:
@@ -75,12 +72,12 @@ class Mismatch:
 def repeat_sample(
     name: str | None, wanted: str, seed: int, budget: float | None, jobs: int | None, baseline: str | None, out: Output
 ) -> bool:
-    """Repeat a sample of the evidence; return whether all of it is byte-identical, or there is no evidence.
+    """Repeat a sample of the evidence; return whether all of it is byte-identical. Without evidence the result is True.
 
-    Of the sample, in the order drawn, runs are left out that do not fit into the rest of ``budget``, in seconds of wall
-    time, by the time that they took when they became evidence.
+    ``budget`` is in seconds of wall time. In the order drawn, runs are left out that do not fit into the rest of it, by
+    the time that they took when they became evidence.
     """
-    known = read_baselines(repository_root() / FOLDER)
+    known = known_baselines()
     folders = [find_study(name)] if name else studies_with_evidence()
     kept = [one for folder in folders for one in rows_that_count(folder, known, baseline)]
     if not kept:
@@ -98,18 +95,13 @@ def repeat_sample(
     say(out, f"{same} of {len(sample)} repeated here, byte-identical")
     print_mismatches(mismatches, out)
     if mismatches:
-        _print_unlisted(mismatches[0].backend, known, out)
+        backend = mismatches[0].backend
+        for one in combinations(open_backend(backend, kernel_settings(backend, *STACKS), say=out.print)):
+            if not any(one.key in baseline.members for baseline in known):
+                say(out, f"  no baseline lists {one.text()}, which may be the cause")
     differing = [{"run": one.name, "what": one.text, "kept": str(one.place)} for one in mismatches]
     out.result(seed=seed, evidence=len(kept), sample=len(sample), identical=same, differing=differing)
     return not mismatches
-
-
-def _print_unlisted(backend: str, known: Sequence[Baseline], console: Console) -> None:
-    """Print the combinations of this machine that no baseline lists: they may be the cause of differences."""
-    here = combinations(open_backend(backend, kernel_settings(backend, *STACKS), say=console.print))
-    for one in here:
-        if not any(one.key in baseline.members for baseline in known):
-            say(console, f"  no baseline lists {one.text()}, which may be the cause")
 
 
 def within(drawn: Iterable[Kept], seconds: float) -> list[Kept]:
@@ -154,83 +146,65 @@ def repeat(sample: Iterable[Kept], jobs: int | None, console: Console) -> list[M
         name, stack = key = group[0].planned.backend, group[0].planned.stack
         if key not in backends:
             backends[key] = open_backend(name, kernel_settings(name, stack), say=console.print)
-        found += _run_group(group, backends[key], jobs, console)
+        found += _repeat_group(group, backends[key], jobs, console)
     return found
 
 
-def _run_group(group: list[Kept], backend: Backend, jobs: int | None, console: Console) -> list[Mismatch]:
-    folder = group[0].folder
-    place = repository_root() / "results" / "verify" / folder.name
-    with open_results(place) as results:
-        shutil.rmtree(results.raw)
-        results.raw.mkdir()
-        plan = plan_of(group, backend)
-        write_lock(plan, results.lock)
-        with listen(results, console) as events:
-            memory = available_bytes() if backend.name == DEFAULT_BACKEND else None
-            execute(plan.runs, backend, results, jobs=job_count(jobs), events=events, memory_bytes=memory)
-        build_dataset(results.path)
-        dataset = load_dataset(results.path)
-        runs = {(run.scenario, run.repetition): run for run in dataset.runs}
-        mismatches = []
-        for one in group:
-            run = runs[one.row.scenario, one.row.repetition]
-            if (text := difference(one.row, dataset, run)) is not None:
-                again = results.raw / run_folder_name(run.scenario, run.repetition, run.run_id)
-                mismatches.append(_keep(one, text, again))
-    return mismatches
-
-
-@dataclass(frozen=True)
-class Check:
-    """The number of runs of a results folder that are in the evidence, and the runs that differ from it."""
-
-    compared: int
-    mismatches: tuple[Mismatch, ...]
-
-
-def compare_results(place: Path, folder: StudyFolder) -> Check:
-    """Compare the runs of a results folder with the evidence of the study."""
-    plan, dataset = read_lock(place / "lock.json"), load_dataset(place)
-    runs = {(run.scenario, run.repetition): run for run in dataset.runs if run.status in ("ok", "invalid")}
-    ids = {(run.scenario, run.repetition): run for run in plan.runs}
-    compared, mismatches = 0, []
-    for one in rows_that_count(folder, read_baselines(repository_root() / FOLDER)):
-        key, of = (one.row.scenario, one.row.repetition), one.planned
-        same = (of.stack, of.profile, of.backend) == (plan.stack, plan.profile, plan.pins["backend"])
-        if not same or key not in runs:
-            continue
-        run = of.run(*key)
-        if run is None or dataclasses.replace(ids[key].spec, pins=run.spec.pins).run_id != run.run_id:
-            continue  # another seed, or an older manifest
-        compared += 1
-        if (text := difference(one.row, dataset, runs[key])) is not None:
-            again = place / "raw" / run_folder_name(*key, runs[key].run_id)
-            mismatches.append(_keep(one, text, again))
-    return Check(compared, tuple(mismatches))
-
-
-def plan_of(group: Iterable[Kept], backend: Backend) -> Plan:
-    """Return the plan of the runs of rows of one study, stack and profile, with the pins of this machine."""
+def _repeat_group(group: list[Kept], backend: Backend, jobs: int | None, console: Console) -> list[Mismatch]:
+    """Repeat runs of one study, stack and profile with the pins of this machine, and return those that differ."""
+    planned = group[0].planned
     chosen: dict[str, list[int]] = {}
     for one in group:
         chosen.setdefault(one.row.scenario, []).append(one.row.repetition)
-        planned = one.planned
-    return build_plan(planned.study, profile=planned.profile, stack=planned.stack, pins=backend.pins(), chosen=chosen)
+    plan = build_plan(planned.study, profile=planned.profile, stack=planned.stack, pins=backend.pins(), chosen=chosen)
+    with open_results(repository_root() / "results" / "verify" / group[0].folder.name) as results:
+        shutil.rmtree(results.raw)
+        results.raw.mkdir()
+        write_lock(plan, results.lock)
+        execute_runs(plan.runs, backend, results, jobs, console)
+        build_dataset(results.path)
+        dataset = load_dataset(results.path)
+        runs = {(run.scenario, run.repetition): run for run in dataset.runs}
+        pairs = ((one, runs[one.row.scenario, one.row.repetition]) for one in group)
+        return list(_mismatches(pairs, dataset))
 
 
-def _keep(one: Kept, text: str, again: Path) -> Mismatch:
-    """Keep the row, the run as repeated here, and the run that the row was made of if it is still here."""
-    place = repository_root() / "results" / "verify" / "differing" / one.folder.name / again.name
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    write_whole(place / "evidence.json", one.row.line() + "\n")
-    if again.is_dir():
-        shutil.copytree(again, place / "here")
-    name = run_folder_name(one.row.scenario, one.row.repetition, one.row.run_id)
-    before = results_path(one.folder, None) / "raw" / name
-    if before.is_dir() and again.is_dir() and before.resolve() != again.resolve():
-        shutil.copytree(before, place / "before")
-        if packet := first_packet(before, again):
-            text += f"; first packet that differs: {packet}"
-    return Mismatch(one.name, text, place, one.planned.backend)
+def compare_results(place: Path, folder: StudyFolder) -> tuple[int, list[Mismatch]]:
+    """Compare the runs of a results folder with the evidence of the study.
+
+    Returns the number of runs that are in the evidence, and those that differ from it.
+    """
+    plan, dataset = read_lock(place / "lock.json"), load_dataset(place)
+    runs = {(run.scenario, run.repetition): run for run in dataset.runs if run.status in ("ok", "invalid")}
+    specs = {(run.scenario, run.repetition): run.spec for run in plan.runs}
+    pairs = []
+    for one in rows_that_count(folder, known_baselines()):
+        key, of = (one.row.scenario, one.row.repetition), one.planned
+        same = (of.stack, of.profile, of.backend) == (plan.stack, plan.profile, plan.pins["backend"])
+        run = of.run(*key) if same and key in runs else None
+        # A run of another seed or of an older manifest has another spec.
+        if run is not None and dataclasses.replace(specs[key], pins=run.spec.pins).run_id == run.run_id:
+            pairs.append((one, runs[key]))
+    return len(pairs), list(_mismatches(pairs, dataset))
+
+
+def _mismatches(pairs: Iterable[tuple[Kept, Run]], dataset: Dataset) -> Iterator[Mismatch]:
+    """Yield the rows whose runs differ.
+
+    Keeps the row, the run as repeated here, and the run that the row was made of if its results are still present.
+    """
+    for one, run in pairs:
+        if (text := difference(one.row, dataset, run)) is None:
+            continue
+        here = dataset.folder.parent / "raw" / run_folder_name(run.scenario, run.repetition, run.run_id)
+        before = run_folder_name(one.row.scenario, one.row.repetition, one.row.run_id)
+        place = repository_root() / "results" / "verify" / "differing" / one.folder.name / here.name
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        write_whole(place / "evidence.json", one.row.line() + "\n")
+        sources = {here.resolve(): "here"}
+        sources.setdefault((results_path(one.folder, None) / "raw" / before).resolve(), "before")
+        for source, name in sources.items():
+            if source.is_dir():
+                shutil.copytree(source, place / name)
+        yield Mismatch(one.name, text, place, one.planned.backend)

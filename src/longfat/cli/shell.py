@@ -18,10 +18,10 @@ from longfat.backends.shell.session import Prompt, converse, session
 from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.cli.again import pins_here
 from longfat.cli.console import say
-from longfat.cli.find_run import Found, find_run
+from longfat.cli.find_run import find_run
 from longfat.cli.options import InResults, Target
 from longfat.cli.outcome import INTERRUPTED
-from longfat.cli.paths import study_names, study_path
+from longfat.cli.paths import study_names
 from longfat.cli.study import find_study
 from longfat.data.study_folder import StudyFolder
 from longfat.plan import Scenario, scenarios_of
@@ -49,15 +49,8 @@ def shell(
     """Open a shell in the network of one run, where ping, ss, tc and tcpdump work in virtual time."""
     if target is None:
         raise StudyError("no run or study is named", where="RUN|STUDY")
-    return open_shell(target, point, results, command or (), Console(stderr=True))
-
-
-def open_shell(target: str, point: str | None, given: Path | None, commands: Sequence[str], console: Console) -> int:
-    """Open a shell in the network of a run, or of a point of a study; return the status of its last command.
-
-    ``commands`` replace what a user types. Raises StudyError, RigError.
-    """
-    spec, stack, own = _spec(target, point, given)
+    console, commands = Console(stderr=True), command or ()
+    spec, stack, own = _spec(target, point, results)
     first = kernel_of_stack(stack)
     named = spec.pins.get("kernel", first)
     kernels = tuple(dict.fromkeys((first, named))) if named in {*KERNELS, *own} else (first,)
@@ -72,24 +65,20 @@ def open_shell(target: str, point: str | None, given: Path | None, commands: Seq
         with session(backend, spec, node, _show) as one:
             return converse(one, _source(commands))
     except KeyboardInterrupt:
-        say(console, "\nthe guest was ended: its command never slept, and so could not be interrupted")
+        say(console, "\nthe guest was ended: its command never slept, so it could not be interrupted")
         return INTERRUPTED
 
 
 def _spec(target: str, point: str | None, given: Path | None) -> tuple[RunSpec, str, Mapping[str, OwnKernel]]:
     """Return the spec of a run or of a study's point, its stack, and the kernels to which the study adds files."""
     try:
-        folder = study_path(target)
+        study = find_study(target)
     except StudyError as error:
-        if point is None:
-            found = _of_run(target, given, error)
-            return found.spec, found.stack or "", {}
-        raise
-    study = find_study(StudyFolder(folder))
-    return point_of(study, point).run(1, 1).spec, study.header.stack, study.study.own_kernels()
-
-
-def _of_run(target: str, given: Path | None, no_study: StudyError) -> Found:
+        if point is not None:
+            raise
+        no_study = error
+    else:
+        return point_of(study, point).run(1, 1).spec, study.header.stack, study.study.own_kernels()
     try:
         found = find_run(target, given)
     except StudyError as error:
@@ -97,7 +86,7 @@ def _of_run(target: str, given: Path | None, no_study: StudyError) -> Found:
         raise StudyError(error.message, where=error.where, hint=hint) from error
     if found.backend != DEFAULT_BACKEND:
         raise StudyError(f"the run is of backend {found.backend!r}, but shells need {DEFAULT_BACKEND!r}", where=target)
-    return found
+    return found.spec, found.stack or "", {}
 
 
 def point_of(folder: StudyFolder, point: str | None) -> Scenario:
@@ -118,7 +107,7 @@ def point_of(folder: StudyFolder, point: str | None) -> Scenario:
 
 
 def _introduce(spec: RunSpec, node: str, console: Console) -> None:
-    """Print the nodes, and what to type."""
+    """Print the nodes and a short help."""
     topology = lay_out(spec)
     for name, ports in topology.ports.items():
         links = ", ".join(f"{port.name} {port.address} to {port.peer}" for port in ports)
@@ -126,7 +115,7 @@ def _introduce(spec: RunSpec, node: str, console: Console) -> None:
     flows = ", ".join(flow.name for flow in spec.flows)
     say(console, f"You are on {node}. Each node is a command: `{spec.nodes[-1].name} ss -ti`; `on NODE` goes there.")
     starting = f"`start` starts the flows of the run ({flows}); " if flows else ""
-    say(console, f"{starting}ping, ss, tc, ip, sysctl, tcpdump and iperf are there.")
+    say(console, f"{starting}ping, ss, tc, ip, sysctl, tcpdump and iperf are available.")
     say(console, "The clock stands still while you type: only commands make time pass, such as `sleep 5`. Ctrl-D ends.")
 
 

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,22 +26,14 @@ from longfat.metrics import METRICS
 from longfat.metrics.quantities import Selection
 from longfat.plan import Plan
 from longfat.plan.lockfile import LOCK, write_lock
-from longfat.spec.network import Port, lay_out
+from longfat.spec.network import lay_out
 from longfat.spec.runspec import RunSpec
 
-_QUEUE = {"kind": "queue_kind", "limit_packets": "limit_packets", "limit_bytes": "limit_bytes"}
 _WORDS = {"ok": "valid: every gate passed", "missing": "not run"}
 _COLOURS = {"ok": "green", "missing": None}
 
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """A setting of an interface, a flow or nodes, as declared and as achieved; None if unknown."""
-
-    part: str
-    name: str
-    declared: Any
-    achieved: Any
+Setting = tuple[str, str, Any, Any]
+"""An interface, a flow or nodes; the name of the setting; its value as declared and as achieved, None if unknown."""
 
 
 def show(out: Output, run: RunName, results: InResults = None) -> bool:
@@ -83,14 +73,17 @@ def facts_of(found: Found) -> dict[str, Any]:
         facts |= {"wall_seconds": row.seconds, "metrics": dict(row.values)}
     achieved = _json(folder / "achieved.json") if folder else {}
     settings = (*_interfaces(spec, achieved), *_flows(spec, achieved, folder), *_sysctls(spec, achieved))
-    return facts | {"settings": [dataclasses.asdict(one) for one in settings]}
+    names = ("part", "name", "declared", "achieved")
+    return facts | {"settings": [dict(zip(names, one, strict=True)) for one in settings]}
 
 
 def _recorded(found: Found, folder: Path) -> dict[str, Any]:
     """Return the facts of a record, with its gates and metrics."""
     record, run = read_record(folder), _json(folder / "run.json")
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    with _dataset_of(found, folder) as (dataset, judged):
+    with tempfile.TemporaryDirectory(prefix="longfat-show-") as scratch:
+        dataset = _dataset_of(found, folder.resolve(), Path(scratch))
+        (judged,) = dataset.runs
         metrics = _metrics(dataset, judged) if judged.status == "ok" else {}
         impossible = sorted(dataset.impossible.get(judged.run_id, ()))
     return {
@@ -105,50 +98,45 @@ def _recorded(found: Found, folder: Path) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _dataset_of(found: Found, folder: Path) -> Iterator[tuple[Dataset, Run]]:
-    """Yield a dataset of one run, judged by the gates, and the run in it."""
-    folder = folder.resolve()
-    stack, profile = found.stack or "unknown", found.profile or "unknown"
-    runs = (found.planned(found.spec),)
-    with tempfile.TemporaryDirectory(prefix="longfat-show-") as name:
-        place = Path(name)
-        (place / "raw").mkdir()
-        (place / "raw" / folder.name).symlink_to(folder)
-        plan = Plan(found.study, profile, stack, found.spec.seed, "", "", found.spec.pins, runs)
-        write_lock(plan, place / LOCK)
-        build_dataset(place)
-        dataset = load_dataset(place)
-        yield dataset, dataset.runs[0]
+def _dataset_of(found: Found, folder: Path, place: Path) -> Dataset:
+    """Return a dataset of one run, judged by the gates."""
+    (place / "raw").mkdir()
+    (place / "raw" / folder.name).symlink_to(folder)
+    pins, runs = found.spec.pins, (found.planned(found.spec),)
+    plan = Plan(found.study, found.profile or "unknown", found.stack or "unknown", found.spec.seed, "", "", pins, runs)
+    write_lock(plan, place / LOCK)
+    build_dataset(place)
+    return load_dataset(place)
 
 
 def _metrics(dataset: Dataset, run: Run) -> dict[str, float]:
     """Return the value of every metric that needs no parameters, by name."""
-    selections = [
-        Selection(name, run.experiment)
-        for name, one in METRICS.items()
-        if one.shipped and not (one.required or one.over)
-    ]
+    names = (name for name, one in METRICS.items() if one.shipped and not (one.required or one.over))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # from numpy, about metrics without data
-        values = {selection.metric: value_of(dataset, run, selection) for selection in selections}
+        values = {name: value_of(dataset, run, Selection(name, run.experiment)) for name in names}
     return {name: value for name, value in values.items() if not isinstance(value, str) and math.isfinite(value)}
 
 
 def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[Setting]:
     back = {item["interface"]: item for item in achieved.get("interfaces", ())}
     for port in lay_out(spec).all_ports():
-        found, name = back.get(port.name, {}), f"{port.name} to {port.peer}"
-        yield from (Setting(name, key, value, found.get(key)) for key, value in _declared(port).items())
-        yield from (Setting(name, key, None, found[key]) for key in ("drops", "sent_bytes") if key in found)
-
-
-def _declared(port: Port) -> dict[str, Any]:
-    egress = port.egress
-    queue = {key: getattr(egress.queue, name, None) for name, key in _QUEUE.items()} if egress.rate_bps else {}
-    wire = {"rate_bps": egress.wire_bps, "delay_us": egress.wire_delay_ns // 1000}
-    drawn = {key: getattr(egress, key) for key in ("clock_ppb", "distance_ns", "processing_ns")}
-    return {"mtu_bytes": port.mtu_bytes, **wire, **queue, **{key: value for key, value in drawn.items() if value}}
+        found, name, egress = back.get(port.name, {}), f"{port.name} to {port.peer}", port.egress
+        declared: dict[str, Any] = {
+            "mtu_bytes": port.mtu_bytes,
+            "rate_bps": egress.wire_bps,
+            "delay_us": egress.wire_delay_ns // 1000,
+        }
+        if egress.rate_bps:
+            queue = egress.queue
+            declared |= {
+                "queue_kind": queue.kind,
+                "limit_packets": queue.limit_packets,
+                "limit_bytes": queue.limit_bytes,
+            }
+        drawn = ("clock_ppb", "distance_ns", "processing_ns")
+        declared |= {key: value for key in drawn if (value := getattr(egress, key))}
+        yield from _compared(name, declared, found, ("drops", "sent_bytes"))
 
 
 def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> Iterator[Setting]:
@@ -156,10 +144,10 @@ def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> I
     receiving = achieved.get("receive_buffers", {})
     reports = {item["flow"]: item for item in (_json(folder / "flows.json", []) if folder else [])}
     for flow in spec.flows:
-        name = f"{flow.name}: {flow.sender} to {flow.receiver}"
         socket = sockets.get(flow.name, {})
-        found = socket | _windows(socket.get("send_buffer_bytes"), receiving.get(flow.name))
-        found |= reports.get(flow.name, {})
+        buffers = {"window_bytes": receiving.get(flow.name), "send_window_bytes": socket.get("send_buffer_bytes")}
+        # Windows are half of the buffers, because Linux doubles them (socket(7)).
+        found = socket | {key: size // 2 for key, size in buffers.items() if size} | reports.get(flow.name, {})
         declared = {
             "cca": flow.cca,
             "cca_parameters": spec.cca_parameters(flow),
@@ -169,15 +157,16 @@ def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> I
             "start_us": flow.start_us,
             "duration_us": flow.duration_us,
         }
-        yield from (Setting(name, key, value, found.get(key)) for key, value in declared.items())
         measured = ("goodput_bps", "bytes_received", "base_rtt_us")
-        yield from (Setting(name, key, None, found[key]) for key in measured if key in found)
+        yield from _compared(f"{flow.name}: {flow.sender} to {flow.receiver}", declared, found, measured)
 
 
-def _windows(send_bytes: int | None, receive_bytes: int | None) -> dict[str, int]:
-    """Return the granted windows: half of the buffers, because Linux doubles them (socket(7))."""
-    found = {"window_bytes": receive_bytes, "send_window_bytes": send_bytes}
-    return {key: size // 2 for key, size in found.items() if size}
+def _compared(
+    name: str, declared: Mapping[str, Any], found: Mapping[str, Any], measured: Iterable[str]
+) -> Iterator[Setting]:
+    """Yield declared settings with their achieved values, then measurements that are present."""
+    yield from ((name, key, value, found.get(key)) for key, value in declared.items())
+    yield from ((name, key, None, found[key]) for key in measured if key in found)
 
 
 def _sysctls(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[Setting]:
@@ -189,7 +178,7 @@ def _sysctls(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[Setting]:
         for name, value in sorted(node.sysctls.items()):
             nodes.setdefault((name, value, found.get(name)), []).append(node.name)
     for (name, declared, achieved_value), of in nodes.items():
-        yield Setting(", ".join(of), name, declared, achieved_value)
+        yield ", ".join(of), name, declared, achieved_value
 
 
 def _json(path: Path, default: Any = None) -> Any:
@@ -238,11 +227,8 @@ def _setting_rows(settings: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, 
     before = ""
     for one in settings:
         if one["declared"] or one["achieved"]:
-            yield (
-                "" if one["part"] == before else one["part"],
-                one["name"],
-                *map(_plain, (one["declared"], one["achieved"])),
-            )
+            part = "" if one["part"] == before else one["part"]
+            yield part, one["name"], *map(_plain, (one["declared"], one["achieved"]))
             before = one["part"]
 
 

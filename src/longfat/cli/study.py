@@ -11,9 +11,9 @@ from typing import Any
 
 from longfat.backends.protocol import Feature
 from longfat.backends.registry import traits_of
-from longfat.cli.options import ids
 from longfat.cli.paths import repository_root, study_path
 from longfat.data.study_folder import CLAIMS, MANIFEST, StudyFolder, studies_in
+from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.plan import Plan, build_plan
 from longfat.plan.stated import without_effect
 from longfat.study.catalog.stacks import kernel_of_stack
@@ -30,6 +30,11 @@ class Choices:
     seed: int | None = None
 
 
+def ids(text: str) -> tuple[str, ...]:
+    """Split a list that is separated by commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def chosen(
     name: str, profile: str, only: str, stack: str | None, seed: int | None = None
 ) -> tuple[StudyFolder, Choices]:
@@ -37,6 +42,11 @@ def chosen(
     folder, choices = find_study(name), Choices(profile, ids(only), stack, seed)
     folder.experiments_named(choices.only)
     return folder, choices
+
+
+def known_baselines() -> list[Baseline]:
+    """Return the baselines of the repository, the oldest first."""
+    return read_baselines(repository_root() / FOLDER)
 
 
 def every_study() -> list[StudyFolder]:
@@ -89,4 +99,4 @@ def require_effects(folder: StudyFolder) -> None:
     if folder.only or folder.given:
         return
     if problems := tuple(folder.problem(finding) for finding in without_effect(folder.study)):
-        raise StudyError("the study states what has no effect", problems=problems)
+        raise StudyError("some keys of the manifest have no effect", problems=problems)

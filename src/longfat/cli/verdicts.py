@@ -4,27 +4,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
 
 from longfat.cli.console import Output, say
 from longfat.cli.options import Baseline, Stack, Studies
-from longfat.cli.paths import repository_root
-from longfat.cli.study import every_study, find_study
+from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
-from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.store import EVIDENCE
-from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, VerdictWord, apart, shares
+from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, apart, shares
 
 
 def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, stack: Stack = None) -> None:
     """Print every claim's verdict by the committed evidence, of all studies or of those named."""
-    folders = [find_study(name) for name in studies or ()] or _studies()
-    known = read_baselines(repository_root() / FOLDER)
+    committed = studies_with_evidence()
+    every = [study for study in every_study() if study in committed or not study.name.startswith("_")]
+    folders = [find_study(name) for name in studies or ()] or every
+    known = known_baselines()
     found = {folder.name: evidence_of(folder, known, baseline=baseline, stack=stack) for folder in folders}
     having = [one for one in found.values() if one is not None]
     for one in having:
@@ -33,9 +31,14 @@ def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, st
     wanted = "".join(f" of {option} {value}" for option, value in options if value)
     for name in (name for name, one in found.items() if one is None):
         say(out, f"{name}: no evidence{wanted} is committed yet")
-    total = sum_counts(one.counts for one in having)
+    total = {
+        name: {word: sum(one.counts[name][word] for one in having) for word in VERDICT_WORDS} for name in CATEGORIES
+    }
     if len(having) != 1:
-        _print_total(having, total, out)
+        say(out, f"all studies: {_sentence(total) if having else 'no evidence is committed yet'}")
+        for which, share in shares(total).items():
+            if share.testable:
+                say(out, f"  claims that {which}: {share}")
     out.result(
         studies=[_data(one) for one in having],
         counts=without_zeros(total),
@@ -46,12 +49,6 @@ def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, st
 def studies_with_evidence() -> list[StudyFolder]:
     """Return the studies under experiments/ that have evidence."""
     return [study for study in every_study() if (study.path / EVIDENCE).is_dir()]
-
-
-def _studies() -> list[StudyFolder]:
-    """Return all studies except studies of the testbed itself that have no evidence."""
-    having = studies_with_evidence()
-    return [study for study in every_study() if study in having or not study.name.startswith("_")]
 
 
 def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
@@ -71,13 +68,6 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
         say(console, f"  also: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
 
 
-def _print_total(having: list[Evidenced], total: Counts, console: Console) -> None:
-    say(console, f"all studies: {_sentence(total) if having else 'no evidence is committed yet'}")
-    for which, share in shares(total).items():
-        if share.testable:
-            say(console, f"  claims that {which}: {share}")
-
-
 def _sentence(counts: Counts) -> str:
     """Return the verdicts of measured claims in words, then the counts of the others."""
     measured = [f"{number} {word.replace('_', ' ')}" for word, number in counts["measured"].items() if number]
@@ -86,11 +76,8 @@ def _sentence(counts: Counts) -> str:
 
 def without_zeros(counts: Counts) -> dict[str, dict[str, int]]:
     """Return the counts that are not zero."""
-    return {
-        name: {word: number for word, number in row.items() if number}
-        for name, row in counts.items()
-        if any(row.values())
-    }
+    rows = {name: {str(word): number for word, number in row.items() if number} for name, row in counts.items()}
+    return {name: row for name, row in rows.items() if row}
 
 
 def _data(one: Evidenced) -> dict[str, Any]:
@@ -113,12 +100,3 @@ def _data(one: Evidenced) -> dict[str, Any]:
         "counts": without_zeros(one.counts),
         "claims": claims,
     }
-
-
-def sum_counts(every: Iterable[Counts]) -> Counts:
-    """Return the sum of the counts of several studies."""
-    total: dict[str, Counter[VerdictWord]] = {}
-    for counts in every:
-        for name, row in counts.items():
-            total.setdefault(name, Counter()).update(row)
-    return {name: {word: total.get(name, Counter())[word] for word in VERDICT_WORDS} for name in CATEGORIES}

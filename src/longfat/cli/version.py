@@ -57,7 +57,7 @@ def _facts(path: Path) -> dict[str, str]:
 def commit() -> str:
     """Return the commit of the checkout, with ``-dirty`` after an edit; ``unknown`` without git."""
     try:
-        told = git(ROOT, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*", seconds=10)
+        found = git(ROOT, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*", seconds=10)
     except (OSError, subprocess.TimeoutExpired):
         return "unknown"
-    return told.stdout.decode().strip() or "unknown"
+    return found.stdout.decode().strip() or "unknown"

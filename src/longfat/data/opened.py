@@ -81,9 +81,7 @@ class OpenedStudy:
         others = [figure.artifact for figure in self.folder.figures.figures if figure.artifact not in self._drawn]
         for artifact in others:
             self.show(artifact)
-        # The runner keeps the executed notebook in the results folder; a notebook opened by hand is elsewhere.
-        executed = RESULTS_VARIABLE in os.environ
-        return Gallery(tuple(others), FOLDER if executed else os.path.relpath(self.results / FOLDER))
+        return Gallery(tuple(others), os.path.relpath(self.results / FOLDER))
 
     def verdicts(self) -> VerdictTable:
         """Return the verdicts as a table for a notebook."""
@@ -139,7 +137,7 @@ def open_study(name: str) -> OpenedStudy:
 
 
 def draw_all(results: Path, folder: StudyFolder) -> tuple[str, ...]:
-    """Draw every artifact of figures.yaml, for a study without a notebook; return their ids."""
+    """Draw every artifact of figures.yaml; return their ids."""
     study = OpenedStudy(results, folder)
     drawn = tuple(study.show(figure.artifact).artifact for figure in folder.figures.figures)
     write_figure_checksums(results, folder.drawn_by)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from longfat.evidence.kernel_check import Digests, Verdict
 from longfat.spec.plain import canonical_json
 from longfat.system.errors import Problem, RigError, StudyError
 from longfat.system.files import write_whole
@@ -23,6 +22,21 @@ FOLDER = Path("kernels") / "epochs"
 
 FORMAT = 1
 SUFFIX = ".jsonl"
+
+Digests = Mapping[str, str]
+"""The digests of the measurements of the kernel regression check, by run; "" for a failed run."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The number of compared runs, and the names of those that differ from the baseline."""
+
+    count: int
+    differing: tuple[str, ...]
+
+    def __str__(self) -> str:
+        equal = f"{self.count - len(self.differing)} of {self.count} runs measure the same"
+        return f"{equal}; these differ: {', '.join(self.differing)}" if self.differing else equal
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Member:
-    """A combination in a baseline, since when, and why: it began the baseline, or the check measures the same."""
+    """A combination in a baseline, with date and reason: it began the baseline, or the check measures the same."""
 
     combination: Combination
     date: str
@@ -147,11 +161,11 @@ def _read(path: Path) -> Baseline:
         else:
             heads.append(Baseline(data["epoch"], dict(data["canaries"]), {}))
     if len(heads) != 1 or heads[0].name != path.name.removesuffix(SUFFIX):
-        raise ValueError("it is not the file of one baseline with the name of the file")
+        raise ValueError("the file must have one head, and the baseline's name must be the name of the file")
     return Baseline(heads[0].name, heads[0].canaries, _members(members))
 
 
 def _members(members: Iterable[Member]) -> dict[str, Member]:
-    """Return members by key; of duplicates the earlier."""
+    """Return members by key, and the earlier one of duplicates."""
     ordered = sorted(members, key=lambda member: (member.date, member.how))
     return {member.combination.key: member for member in reversed(ordered)}

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows from results: the values that claims and figures of the study read from each run of a results folder.
 
-Owns the choice of runs that become evidence, and the reasons against the others.
+Owns the choice of runs that become evidence, and the reasons why others do not.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.backends.registry import traits_of
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.baselines import Combination
-from longfat.evidence.planned import Planned
 from longfat.evidence.required_values import required_selections
 from longfat.evidence.rows import SPEC_DIGITS, Row, Value, ValueKey
-from longfat.evidence.store import Place, Rows, by_place
+from longfat.evidence.store import Place, Rows
+from longfat.evidence.stored_dataset import Planned
 from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.record.verify import read_facts
 from longfat.metrics import METRICS
@@ -28,15 +27,6 @@ from longfat.metrics.quantities import Selection, metric_of_run
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
 from longfat.system.errors import RecordError, StudyError
-
-
-@dataclass(frozen=True)
-class Collected:
-    """The rows of a results folder, the combination that made them, and what was left out, with reasons."""
-
-    rows: Rows
-    combination: Combination
-    left_out: tuple[str, ...]
 
 
 def makes_evidence(backend: str) -> bool:
@@ -57,8 +47,8 @@ def combination_of(plan: Plan) -> Combination:
     return Combination.of(plan.pins)
 
 
-def collect(results: Path, folder: StudyFolder, baseline: str) -> Collected:
-    """Return the rows of a results folder, with its dataset, for a baseline of a study.
+def collect(results: Path, folder: StudyFolder, baseline: str) -> tuple[Rows, list[str]]:
+    """Return the rows of a results folder for a baseline of a study, and what was left out, with reasons.
 
     Raises StudyError when the lock is another study's, of another seed, or its runs cannot be repeated.
     """
@@ -69,9 +59,9 @@ def collect(results: Path, folder: StudyFolder, baseline: str) -> Collected:
         message = f"the results have seed {plan.seed}, the study has {study.header.seed}: these are other repetitions"
         raise StudyError(message, where=str(results))
     combination = combination_of(plan)
-    dataset = load_dataset(results)
-    found = _Reader(folder, dataset, plan)
-    return Collected(by_place(found.rows(results, baseline, combination)), combination, found.named())
+    found = _Reader(folder, load_dataset(results), plan)
+    rows = found.rows(results, baseline, combination)
+    return rows, [f"{count} runs {reason}" for reason, count in sorted(found.left_out.items())]
 
 
 class _Reader:
@@ -90,9 +80,9 @@ class _Reader:
             for run in selection.chosen(dataset):
                 self.selections.setdefault((run.experiment, run.run_id), {}).setdefault(key, selection)
 
-    def rows(self, results: Path, baseline: str, combination: Combination) -> list[tuple[Place, Row]]:
+    def rows(self, results: Path, baseline: str, combination: Combination) -> Rows:
         """Return the rows for the baseline."""
-        found = []
+        found: dict[Place, dict[tuple[str, int, str], Row]] = {}
         for entry, run in zip(self.plan.runs, self.dataset.runs, strict=True):
             if reason := self._fault(entry, run, combination):
                 self.left_out[reason] += 1
@@ -111,17 +101,14 @@ class _Reader:
                 reason=None if run.status == "ok" else run.reason or run.status,
                 assuming=self.assuming,
             )
-            found.append((Place(baseline, self.plan.stack, self.plan.profile, entry.experiment), row))
+            place = Place(baseline, self.plan.stack, self.plan.profile, entry.experiment)
+            found.setdefault(place, {})[row.key] = row
         return found
 
     def values(self, run: Run) -> dict[str, Value]:
         """Return the values that claims and figures read from a run."""
         wanted_here = self.selections.get((run.experiment, run.run_id), {})
         return {str(key): value_of(self.dataset, run, selection) for key, selection in wanted_here.items()}
-
-    def named(self) -> tuple[str, ...]:
-        """Return what was left out, for people."""
-        return tuple(f"{count} runs {reason}" for reason, count in sorted(self.left_out.items()))
 
     def _fault(self, entry: PlannedRun, run: Run, combination: Combination) -> str | None:
         if run.status in ("missing", "failed"):
@@ -132,7 +119,7 @@ class _Reader:
         if of is None:
             return "of scenarios that the study does not have"
         same = dataclasses.replace(entry.spec, pins=of.spec.pins).run_id == of.run_id
-        return None if same else "of scenarios that are not what they were when the lock was written"
+        return None if same else "of scenarios that have changed since the lock was written"
 
 
 def key_for(selection: Selection) -> ValueKey:

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of a repeated run with its row, and the first difference; the choice of a sample. Runs nothing."""
+"""The choice of a sample of rows, and the comparison of a repeated run with its row."""
 
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections import Counter
 from collections.abc import Sequence
-from itertools import zip_longest
-from pathlib import Path
 from typing import TypeVar
 
 from longfat.dataset.load import Dataset, Run
@@ -18,9 +15,6 @@ from longfat.metrics import METRICS
 
 Item = TypeVar("Item")
 LEAST_SHARE = 20  # runs of the smallest sample in percent
-
-_PCAP_HEADER = 24
-_PCAP_RECORD = struct.Struct("<IIII")  # seconds, microseconds, bytes that follow, bytes on the wire
 
 
 def sample_of(items: Sequence[tuple[str, str, Item]], wanted: str, seed: int) -> list[Item]:
@@ -67,33 +61,3 @@ def difference(row: Row, dataset: Dataset, run: Run) -> str | None:
         digests = f"{row.measured[:16]} in the evidence and {str(run.measured)[:16]} here"
         return f"every value is equal, but the digest of the measurements is {digests}"
     return None
-
-
-def first_packet(one: Path, other: Path) -> str | None:
-    """Return the first packet in which the captures of two run folders differ; None if equal or absent."""
-    names = sorted({path.name for folder in (one, other) for path in (folder / "captures").glob("*.pcap")})
-    for name in names:
-        both = [_packets(folder / "captures" / name) for folder in (one, other)]
-        for number, (left, right) in enumerate(zip_longest(*both), start=1):
-            if left != right:
-                return f"{name}, packet {number}: {_describe(left)} there, {_describe(right)} here"
-    return None
-
-
-def _packets(path: Path) -> list[tuple[int, int, int, bytes]]:
-    """Return seconds, microseconds, bytes on the wire and headers of each packet of a capture."""
-    data = path.read_bytes() if path.exists() else b""
-    place, found = _PCAP_HEADER, []
-    while place + _PCAP_RECORD.size <= len(data):
-        seconds, micros, size, wire = _PCAP_RECORD.unpack_from(data, place)
-        place += _PCAP_RECORD.size
-        found.append((seconds, micros, wire, data[place : place + size]))
-        place += size
-    return found
-
-
-def _describe(packet: tuple[int, int, int, bytes] | None) -> str:
-    if packet is None:
-        return "none"
-    seconds, micros, wire, headers = packet
-    return f"{wire} bytes at {seconds}.{micros:06d} s, headers {hashlib.sha256(headers).hexdigest()[:8]}"

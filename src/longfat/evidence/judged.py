@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import Baseline
-from longfat.evidence.planned import planned_or_none
 from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
-from longfat.evidence.stored_dataset import EvidenceDataset, Ground, Values, fault_of, ground_of
+from longfat.evidence.stored_dataset import EvidenceDataset, Ground, Planned, fault_of, ground_of
 from longfat.metrics.data import NoValue
 from longfat.relations.claims import Claim
 from longfat.relations.counting import Counts, tally
@@ -24,9 +24,10 @@ from longfat.relations.evaluate import Grounds, evaluated
 from longfat.relations.judge import Verdict, decide
 from longfat.relations.syntax import parse_expression
 from longfat.study.study import Study
+from longfat.system.errors import StudyError
 
 PROFILES = ("paper", "steady", "quick", "smoke")
-"""A claim is judged on the first of these that has a value for all of it, else on the first with evidence."""
+"""A claim is judged on the first of these that has all its values, else on the first with evidence."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Evidenced:
         return tally(item.verdict.counted for item in self.judged)
 
     def judge(self, claim: Claim) -> Judged:
-        """Judge one claim on the first profile that has a value for all of it, else on the first with a run of it."""
+        """Judge a claim on the first profile that has all its values, else on the first profile with a run of it."""
         found: list[Judged] = []
         for grounds, profile in self._all_grounds:
             verdict = decide(claim, grounds, self.folder.papers)
@@ -123,7 +124,7 @@ class Evidenced:
     @property
     def _all_grounds(self) -> list[tuple[Grounds, str | None]]:
         """The runs on which claims are judged, by profile; an empty dataset without evidence."""
-        nothing = Grounds(self.study, EvidenceDataset(self.folder.path, Values()))
+        nothing = Grounds(self.study, EvidenceDataset(self.folder.path))
         return [(ground.grounds, ground.profile) for ground in self.grounds] or [(nothing, None)]
 
 
@@ -151,31 +152,25 @@ def evidence_of(
     _ = folder.claims  # reading them registers the study's own metrics
     rows = read_rows(folder.path, study.name, baseline) if rows is None else rows
     stack = stack or study.header.stack
-    if profile is None and not any(
-        of for place, of in rows.items() if (place.baseline, place.stack) == (baseline, stack)
-    ):
+    own = {place: of for place, of in rows.items() if (place.baseline, place.stack) == (baseline, stack)}
+    if profile is None and not any(own.values()):
         return None
     members = next((known.members for known in baselines if known.name == baseline), {})
     backend = next((member.combination.backend for member in members.values()), DEFAULT_BACKEND)
     left_out: Counter[str] = Counter()
     grounds = []
-    known = (*PROFILES, *sorted({place.profile for place in rows} - {*PROFILES}))
-    for one in known if profile is None else (profile,):
-        own = {
-            place: of
-            for place, of in rows.items()
-            if (place.baseline, place.stack, place.profile) == (baseline, stack, one)
-        }
-        if not own and profile is None:
-            continue
-        planned = planned_or_none(study, stack, one, backend)
+    present = {place.profile for place in own}
+    ordered = [one for one in PROFILES if one in present] + sorted(present - {*PROFILES})
+    for one in ordered if profile is None else [profile]:
+        planned: Planned | None = None
+        with suppress(StudyError):  # an unknown stack or profile
+            planned = Planned(study, stack, one, backend).checked()
         counted = []
-        for place, row in ((place, row) for place, of in own.items() for row in of.values()):
-            if fault := fault_of(row, place, planned, members):
-                if not row.assuming:  # rows with other values of unknowns are expected here
-                    left_out[f"{one}: {fault}"] += 1
-            else:
+        for place, row in ((place, row) for place, of in own.items() for row in of.values() if place.profile == one):
+            if (fault := fault_of(row, place, planned, members)) is None:
                 counted.append(row)
+            elif not row.assuming:  # rows with other values of unknowns are expected here
+                left_out[f"{one}: {fault}"] += 1
         if planned is not None:
             grounds.append(ground_of(folder.path, planned, counted, left_out))
     exclusions = tuple(f"{count} x {reason}" for reason, count in sorted(left_out.items()))

@@ -26,7 +26,7 @@ def required_selections(study: Study, claims: Iterable[Claim], figures: FiguresD
     """Return the selections of claims and figures, each of all runs of its experiment.
 
     Metrics with several points in a run are left out. All runs of an experiment are read, because the engine may need
-    them to see what a metric depends on.
+    them to find the factors on which a metric depends.
     """
     found: list[Selection] = []
     for claim in claims:

@@ -12,7 +12,9 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeGuard
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StrictStr, TypeAdapter, ValidationError
 
 from longfat.metrics.quantities import Selection, significant
 from longfat.spec.plain import canonical_json
@@ -66,15 +68,19 @@ class Row:
     ``assuming`` has values of the study's unknowns that differ from their defaults.
     """
 
-    scenario: str
-    repetition: int
-    spec: str
-    run_id: str
-    made: str
-    measured: str | None
-    seconds: float
-    values: Mapping[str, Value] = field(default_factory=dict)
-    reason: str | None = None
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    scenario: StrictStr
+    repetition: Annotated[int, Field(strict=True, ge=1)]
+    spec: StrictStr
+    run_id: StrictStr
+    made: StrictStr
+    measured: StrictStr | None
+    seconds: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+    values: dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)] | StrictStr] = field(
+        default_factory=dict
+    )
+    reason: StrictStr | None = None
     assuming: Mapping[str, Scalar] = field(default_factory=dict)
 
     @property
@@ -107,41 +113,25 @@ class Row:
 
     @classmethod
     def read(cls, data: Mapping[str, object]) -> Row:
-        """Build a row from the data of a line. Raises KeyError, TypeError or ValueError."""
-        known = {"assuming", "made", "measured", "reason", "repetition", "run", "scenario", "seconds", "spec", "values"}
-        if unknown := sorted({*data} - known):
-            raise ValueError(f"{unknown[0]!r} is not a key of a row")
-        repetition, seconds, given = data["repetition"], data["seconds"], data["values"]
-        if not isinstance(repetition, int) or isinstance(repetition, bool) or repetition < 1:
-            raise ValueError(f"repetition is {repetition!r}; allowed: 1 or more")
-        if not _is_number(seconds) or seconds < 0:
-            raise ValueError(f"seconds is {seconds!r}; allowed: a number, 0 or more")
-        if not isinstance(given, dict):
-            raise TypeError(f"values is {given!r}, not an object")
-        assuming = data.get("assuming", {})
-        if not isinstance(assuming, dict):
-            raise TypeError(f"assuming is {assuming!r}, not an object")
-        values: dict[str, Value] = {}
-        for name, value in given.items():
+        """Build a row from the data of a line. Raises KeyError or ValueError."""
+        fields = {**data, "run_id": data["run"]}
+        del fields["run"]
+        try:
+            row = _ROW.validate_python(fields)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            if first["type"] == "missing":
+                raise KeyError(key) from error
+            raise ValueError(f"{key} is {first['input']!r}: {first['msg']}") from error
+        for name in row.values:
             ValueKey.read(name)
-            if not isinstance(value, str) and not _is_number(value):
-                raise ValueError(f"{name} is {value!r}, neither a number nor a reason")
-            values[name] = value if isinstance(value, str) else float(value)
-        row = cls(
-            scenario=_text(data, "scenario"),
-            repetition=repetition,
-            spec=_text(data, "spec"),
-            run_id=_text(data, "run"),
-            made=_text(data, "made"),
-            measured=None if data["measured"] is None else _text(data, "measured"),
-            seconds=float(seconds),
-            values=values,
-            reason=None if data.get("reason") is None else _text(data, "reason"),
-            assuming=assuming,
-        )
         if (row.measured is None) == (row.reason is None):
             raise ValueError("a row needs either a digest of its measurements or the reason why it is invalid")
         return row
+
+
+_ROW = TypeAdapter(Row)
 
 
 def merge(one: Row, other: Row) -> Row:
@@ -167,17 +157,6 @@ def canonical(value: Value) -> Value:
     if isinstance(value, str):
         return value
     return significant(value) if math.isfinite(value) else f"the value is {value}"
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _text(data: Mapping[str, object], name: str) -> str:
-    value = data[name]
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is {value!r}, not a text")
-    return value
 
 
 def read_line(text: str) -> Mapping[str, object]:

@@ -16,9 +16,7 @@ from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import Baseline
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
-from longfat.relations.claims import Claim
 from longfat.relations.evaluate import Evidence
-from longfat.relations.judge import Verdict
 from longfat.spec.runspec import Scalar
 from longfat.study.formulas import Amount, amount_of
 from longfat.study.unknowns import Unknown
@@ -131,42 +129,41 @@ class Condition:
 
 def conditions(folder: StudyFolder, baselines: Sequence[Baseline]) -> Iterator[Condition]:
     """Yield the conditions of a study's unknowns. A claim with equal evidence at every value does not depend on one."""
-    with_evidence = baselines_with_evidence(folder.path)
-    unknowns = folder.header.unknowns if with_evidence else {}
-    rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if unknowns else {}
-    about = {
-        claim.id: {name for relation in claim.relations for name in relation.experiments(folder.study)}
-        for claim in (folder.claims if unknowns else ())
-    }
-    for name, unknown in folder.header.unknowns.items():
+    unknowns, with_evidence = folder.header.unknowns, baselines_with_evidence(folder.path)
+    rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if unknowns and with_evidence else {}
+    for name, unknown in unknowns.items():
         values = values_in((row.assuming for of in rows.values() for row in of.values()), name, unknown)
-        varied = {place.experiment for place, of in rows.items() if any(name in row.assuming for row in of.values())}
-        tried: list[At] = []
-        told: dict[str, list[tuple[Evidence, ...]]] = {}
-        asked = [claim for claim in folder.claims if about[claim.id] & varied] if rows else []
-        needed = {experiment for claim in asked for experiment in about[claim.id]}
-        own = {place: of for place, of in rows.items() if place.experiment in needed}
-        for value in values if len(values) > 1 else ():
-            verdicts = list(_verdicts(folder.assuming({name: value}, needed), baselines, own, asked)) if asked else []
-            tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
-            for verdict in verdicts:
-                told.setdefault(verdict.claim, []).append(verdict.evidence)
+        tried, evidence = _tried(folder, baselines, rows, name, values) if len(values) > 1 else ([], {})
         depends = [
-            claim for claim, each in told.items() if len(each) == len(tried) and any(one != each[0] for one in each)
+            claim for claim, each in evidence.items() if len(each) == len(tried) and any(one != each[0] for one in each)
         ]
         yield Condition(
-            name,
-            unknown,
-            tuple(at.value for at in tried),
-            {claim: regions(claim, tried, unknown) for claim in depends},
+            name, unknown, tuple(at.value for at in tried), {claim: regions(claim, tried, unknown) for claim in depends}
         )
 
 
-def _verdicts(
-    folder: StudyFolder, baselines: Sequence[Baseline], rows: Rows, asked: Sequence[Claim]
-) -> Iterator[Verdict]:
-    """Yield the verdicts on claims that have runs."""
-    found = evidence_of(folder, baselines, rows=rows)
-    for claim in asked if found else ():
-        if found and (judged := found.judge(claim)).profile:
-            yield judged.verdict
+def _tried(
+    folder: StudyFolder, baselines: Sequence[Baseline], rows: Rows, name: str, values: Sequence[Scalar]
+) -> tuple[list[At], dict[str, list[tuple[Evidence, ...]]]]:
+    """Judge, at each value of an unknown, the claims that read runs with other values of it.
+
+    Returns the verdicts by value, and by claim its evidence at each value for which it has runs.
+    """
+    varied = {place.experiment for place, of in rows.items() if any(name in row.assuming for row in of.values())}
+    about = {
+        claim.id: {experiment for relation in claim.relations for experiment in relation.experiments(folder.study)}
+        for claim in folder.claims
+    }
+    claims = [claim for claim in folder.claims if about[claim.id] & varied]
+    needed = {experiment for claim in claims for experiment in about[claim.id]}
+    own = {place: of for place, of in rows.items() if place.experiment in needed}
+    tried: list[At] = []
+    evidence: dict[str, list[tuple[Evidence, ...]]] = {}
+    for value in values:
+        found = evidence_of(folder.assuming({name: value}, needed), baselines, rows=own) if claims else None
+        judged = [found.judge(claim) for claim in claims] if found else []
+        verdicts = [one.verdict for one in judged if one.profile]
+        tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
+        for verdict in verdicts:
+            evidence.setdefault(verdict.claim, []).append(verdict.evidence)
+    return tried, evidence

@@ -7,7 +7,7 @@ and repeated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,15 +121,6 @@ def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
             raise RigError(f"the evidence cannot be written: {error.strerror}", where=str(path)) from error
         written.append(path)
     return written
-
-
-def by_place(pairs: Iterable[tuple[Place, Row]]) -> Rows:
-    """Group rows by file, and merge rows of the same run. Raises Conflict."""
-    found: dict[Place, dict[tuple[str, int, str], Row]] = {}
-    for place, row in pairs:
-        own = found.setdefault(place, {})
-        own[row.key] = merge(own[row.key], row) if row.key in own else row
-    return found
 
 
 def _read(path: Path, place: Place, study: str, problems: list[Problem]) -> Mapping[tuple[str, int, str], Row]:

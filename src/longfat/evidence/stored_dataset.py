@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evidence of one profile as the engine reads it: a dataset with values and no tables.
 
-Owns the reasons for which rows and values do not count.
+Owns the reasons for which rows and values do not count. A row counts only if its spec equals the spec that the study
+now has for that scenario and repetition.
 """
 
 from __future__ import annotations
@@ -13,40 +14,74 @@ from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
+from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.dataset.load import Dataset, Run
-from longfat.evidence.planned import Planned
-from longfat.evidence.rows import Row, ValueKey
+from longfat.evidence.rows import SPEC_DIGITS, Row, ValueKey
 from longfat.evidence.store import Place
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.quantities import key_of
+from longfat.plan import PlannedRun, Scenario, scenarios_of
 from longfat.relations.evaluate import Grounds
+from longfat.study.study import Study
 
 
 @dataclass(frozen=True)
-class Values:
-    """Runs and their values, by the keys of the engine."""
+class Planned:
+    """A study's scenarios with a stack and a profile, without digests of kernel, image and code."""
 
-    runs: tuple[Run, ...] = ()
-    computed: Mapping[Hashable, float | str] = field(default_factory=dict)
+    study: Study
+    stack: str
+    profile: str
+    backend: str = DEFAULT_BACKEND
+    _known: dict[tuple[str, int], PlannedRun] = field(default_factory=dict)
+
+    @cached_property
+    def scenarios(self) -> Mapping[str, Scenario]:
+        """The scenarios by name, in the manifest's order. Raises StudyError on an unknown stack or profile."""
+        pins = {"backend": self.backend}
+        found, _ = scenarios_of(self.study, profile=self.profile, stack=self.stack, pins=pins)
+        return {scenario.name: scenario for scenario in found}
+
+    def checked(self) -> Planned:
+        """Return itself. Raises StudyError on an unknown stack or profile."""
+        _ = self.scenarios
+        return self
+
+    def run(self, scenario: str, repetition: int) -> PlannedRun | None:
+        """Return a repetition of a scenario, with the study's own seed; None without such a scenario."""
+        if scenario not in self.scenarios:
+            return None
+        key = scenario, repetition
+        if key not in self._known:
+            self._known[key] = self.scenarios[scenario].run(self.study.header.seed, repetition)
+        return self._known[key]
+
+    def fault(self, row: Row) -> str | None:
+        """Return the reason why a row is not of a run of the study; None if it is."""
+        run = self.run(row.scenario, row.repetition)
+        if run is None:
+            return "of scenarios that the study does not have"
+        return None if run.run_id[:SPEC_DIGITS] == row.spec else "of scenarios that are not what they were"
 
 
 @dataclass(frozen=True)
 class EvidenceDataset(Dataset):
     """A dataset without tables: only its values can be read."""
 
-    values: Values
+    found: tuple[Run, ...] = ()
+    values: Mapping[Hashable, float | str] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """The runs that count, and a missing run for each scenario without any."""
-        return self.values.runs
+        return self.found
 
     @cached_property
     def computed(self) -> dict[Hashable, object]:
-        """The values."""
-        return {**self.values.computed}
+        """The values, by the keys of the engine."""
+        return {**self.values}
 
     def _read(self, table: str, **options: object) -> NoReturn:
         raise NoValue("the evidence does not have this value: it was added before a claim or figure asked for it")
@@ -72,8 +107,18 @@ def ground_of(folder: Path, planned: Planned, rows: Iterable[Row], left_out: Cou
     for row in rows:
         counted.setdefault(row.scenario, []).append(row)
     kept = {name: tuple(sorted(of, key=lambda row: row.repetition)) for name, of in counted.items()}
-    values = _values(planned, kept, left_out)
-    return Ground(planned, Grounds(planned.study, EvidenceDataset(folder, values)), kept)
+    computed: dict[Hashable, float | str] = {}
+    runs = []
+    for name, of in planned.scenarios.items():
+        for row in kept.get(name, ()):
+            status = "ok" if row.measured else "invalid"
+            fixed = (row.spec, of.experiment, name, row.repetition, planned.stack, status, row.reason)
+            runs.append(Run(*fixed, factors=of.point.factors, measured=row.measured))
+            computed.update(_computed(runs[-1], row, left_out))
+        if name not in kept:
+            missing = (f"missing {name}", of.experiment, name, 1, planned.stack, "missing", "not in the evidence")
+            runs.append(Run(*missing, factors=of.point.factors))
+    return Ground(planned, Grounds(planned.study, EvidenceDataset(folder, tuple(runs), computed)), kept)
 
 
 def fault_of(row: Row, place: Place, planned: Planned | None, members: Mapping[str, object]) -> str | None:
@@ -87,32 +132,6 @@ def fault_of(row: Row, place: Place, planned: Planned | None, members: Mapping[s
     if planned.scenarios[row.scenario].experiment != place.experiment:
         return f"runs in the file of experiment {place.experiment} that belong to another"
     return None
-
-
-def _values(planned: Planned, rows: Mapping[str, tuple[Row, ...]], left_out: Counter[str]) -> Values:
-    computed: dict[Hashable, float | str] = {}
-    runs = []
-    for scenario in planned.scenarios.values():
-        for row in rows.get(scenario.name, ()):
-            run = _run(planned, row)
-            runs.append(run)
-            computed.update(_computed(run, row, left_out))
-        if scenario.name not in rows:
-            runs.append(_missing(planned, scenario.name))
-    return Values(tuple(runs), computed)
-
-
-def _run(planned: Planned, row: Row) -> Run:
-    of = planned.scenarios[row.scenario]
-    status = "ok" if row.measured else "invalid"
-    fixed = (row.spec, of.experiment, of.name, row.repetition, planned.stack, status, row.reason)
-    return Run(*fixed, factors=of.point.factors, measured=row.measured)
-
-
-def _missing(planned: Planned, scenario: str) -> Run:
-    of = planned.scenarios[scenario]
-    fixed = (f"missing {scenario}", of.experiment, of.name, 1, planned.stack)
-    return Run(*fixed, "missing", "not in the evidence", factors=of.point.factors)
 
 
 def _computed(run: Run, row: Row, left_out: Counter[str]) -> Iterator[tuple[Hashable, float | str]]:

@@ -1,27 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runs of a study as data inside its report: their settings, how to run them again, and their samples.
 
-Owns the shape of that data, which ``explorer.js`` reads.
+Owns the shape of the data, which ``explorer.js`` reads. A series of samples is a list of small whole numbers: the first
+number, then the difference of each number from the one before, which deflate makes small. Samples are rounded by the
+factors of ``TABLES``, and thinned in large datasets.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from longfat.data.frames import scan
 from longfat.dataset.load import Dataset, Row
 from longfat.execute.record.bundle import run_folder_name
 from longfat.figures import style
 from longfat.plan.model import Plan
-from longfat.report.achieved import settings_text, traffic_text
 from longfat.report.numbers import shown
-from longfat.report.samples import series_of
-from longfat.report.settings import drawn_lines, host_lines, network_lines
+from longfat.report.settings import drawn_lines, host_lines, network_lines, settings_text, traffic_text
 
 DIGITS = 12  # digits of a run's id
+Numbers = npt.NDArray[np.float64]
+
+TABLES: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
+    "sockets": (
+        ("flow", "stream"),
+        {
+            "cwnd_segments": 1.0,
+            "ssthresh_segments": 1.0,
+            "inflight_segments": 1.0,
+            "srtt_us": 0.01,  # to tenths of a millisecond
+            "retrans_total": 1.0,
+            "dwnd_segments": 1.0,
+            "bytes_acked": 1.0,
+            "pacing_bps": 1e-4,  # to hundredths of a Mbit/s
+            "delivery_bps": 1e-4,
+            "app_limited_us": 1e-3,
+            "rwnd_limited_us": 1e-3,
+            "sndbuf_limited_us": 1e-3,
+        },
+    ),
+    "queues": (("interface",), {"backlog_packets": 1.0}),
+    "cca_state": (("flow", "stream", "name"), {"value": 1.0}),
+}
+"""The columns that distinguish series, by table, and the factor by which each value is multiplied before rounding."""
+
+MEAN_US = 200_000  # the acknowledged rate is a mean over this time
+MOST = 400_000  # samples; if there are more, each series keeps every k-th
+UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
+_STATE_DIGITS = 5  # digits of the largest value of a series of cca_state
 
 
 def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[str]]) -> str:
@@ -46,7 +81,7 @@ def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[
 
 
 def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str, Any]]:
-    """Return settings and read-back of each distinct run, as numbers of lines of ``texts``."""
+    """Return settings and read-back of each distinct run, as indices into ``texts``."""
     found = {}
     for run in plan.runs:
         if run.run_id in found:
@@ -67,7 +102,7 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
 
 
 def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the entries of the lock, with the number of the run of each: two entries may share a run."""
+    """Return the entries of the lock, each with the index of its run; two entries may share a run."""
     outcome = {(run.scenario, run.repetition): run for run in dataset.runs}
     place = {run_id: number for number, run_id in enumerate(ids)}
     return [
@@ -96,3 +131,54 @@ def _flow(row: Row) -> str:
         f"{shown(row['goodput_bps'] / 1e6, 'Mb/s')}, {row.get('retrans_segments') or 0} retransmitted"
         + (f", smallest RTT {shown(rtt / 1e3, 'ms')}" if rtt else "")
     )  # fmt: skip
+
+
+def series_of(dataset: Dataset, runs: Sequence[str]) -> tuple[list[dict[str, Any]], int]:
+    """Return the series of the given runs, and k: they contain every k-th sample.
+
+    A series has its table, the place of its run in the list, the values of the columns that distinguish it, ``t``
+    in milliseconds and ``values`` by column. Queues that were always empty are left out.
+    """
+    frames = {}
+    for table, (keys, columns) in TABLES.items():
+        chosen = scan(dataset.folder, table).select("run_id", *keys, "t_us", *columns)
+        frames[table] = chosen.filter(pl.col("run_id").is_in(list(runs))).collect()
+    every = max(1, -(-sum(frame.height for frame in frames.values()) // MOST))
+    place = {run: number for number, run in enumerate(runs)}
+    found = [one for table, frame in frames.items() for one in _series(table, frame, every)]
+    for one in found:
+        one["run"] = place[one.pop("run_id")]
+    return found, every
+
+
+def _series(table: str, frame: pl.DataFrame, every: int) -> Iterator[dict[str, Any]]:
+    keys, columns = TABLES[table]
+    for _, rows in frame.group_by("run_id", *keys, maintain_order=True):
+        rows = rows.sort("t_us", maintain_order=True).gather_every(every)
+        values = {name: rows[name].fill_null(0).to_numpy().astype(np.float64) for name in columns}
+        named = {"table": table, **rows.select("run_id", *keys).row(0, named=True)}
+        if table == "queues" and not values["backlog_packets"].any():
+            continue
+        if table == "sockets":
+            values["acked_mbps"] = _acked_mbps(rows["t_us"].to_numpy().astype(np.float64), values.pop("bytes_acked"))
+            values["ssthresh_segments"][values["ssthresh_segments"] >= UNSET] = 0
+        if table == "cca_state":
+            largest = np.abs(values["value"]).max()
+            named["power"] = math.floor(math.log10(largest or 1)) + 1 - _STATE_DIGITS
+            values["value"] /= 10.0 ** named["power"]
+        whole = {name: steps(numbers * columns.get(name, 1.0)) for name, numbers in values.items()}
+        yield {**named, "t": steps(rows["t_us"].to_numpy() * 1e-3), "values": whole}
+
+
+def steps(values: Numbers) -> list[int]:
+    """Return the first number of a series, rounded, and the difference of each number from the one before."""
+    found: list[int] = np.diff(np.rint(values).astype(np.int64), prepend=0).tolist()
+    return found
+
+
+def _acked_mbps(t_us: Numbers, acked_bytes: Numbers) -> Numbers:
+    """Return the rate acknowledged in the time ``MEAN_US`` before each sample, or since the first."""
+    places = np.arange(len(t_us))
+    before = np.minimum(np.searchsorted(t_us, t_us - MEAN_US), np.maximum(places - 1, 0))
+    spans = t_us - t_us[before]
+    return np.divide(8 * (acked_bytes - acked_bytes[before]), spans, out=np.zeros(len(t_us)), where=spans > 0)

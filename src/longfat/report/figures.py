@@ -60,11 +60,6 @@ class FigureView:
     files: Mapping[str, str]
 
     @property
-    def artifact(self) -> str:
-        """The name of the artifact."""
-        return self.figure.artifact
-
-    @property
     def good(self) -> int:
         """The number of its claims that are reproduced or agree."""
         return sum(word in ("reproduced", "agrees") for word in self.claims.values())
@@ -96,8 +91,8 @@ def figure_views(
 
 
 def sections_of(figures: Sequence[FigureView], header: Header) -> list[tuple[str, str, list[FigureView]]]:
-    """Return anchor, heading and figures: first the paper's figures, then all that the paper does not have."""
-    beyond = [one for one in figures if header.paper and beyond_the_paper(one.artifact)]
+    """Return anchor, heading and figures: first the paper's figures, then figures beyond the paper."""
+    beyond = [one for one in figures if header.paper and beyond_the_paper(one.figure.artifact)]
     sections = [("figures", "Figures and tables", [one for one in figures if one not in beyond])]
     return sections + ([("beyond", BEYOND_HEADING, beyond)] if beyond else [])
 

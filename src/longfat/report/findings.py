@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The findings of a study: the answer in sentences, and the causes of the claims that are not reproduced.
+"""The findings of a study: the answer in sentences, causes of claims that are not reproduced, and stacks compared.
 
-Owns the sentences, which contain only counts and text of the study's README.
+The sentences contain only counts and text of the study's README.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from longfat.evidence.judged import Evidenced
 from longfat.relations.counting import Counts
 from longfat.relations.judge import Verdict
 from longfat.report.readme import Cause, Readme
@@ -25,41 +26,68 @@ GLYPHS: Mapping[str, str] = {
 
 NAMES: Mapping[str, str] = {word: word.replace("_", " ") for word in GLYPHS} | {"agrees": "in agreement"}
 
+MODERN = "modern"
+"""The stack of the kernel without changes."""
+HOLDS = ("reproduced", "agrees")
+DECIDED = (*HOLDS, "not_reproduced")
 
-@dataclass(frozen=True)
-class Unreproduced:
-    """Claims that are not reproduced, with the cause that the README gives for them, if any."""
-
-    cause: Cause | None
-    verdicts: tuple[Verdict, ...]
+Causes = Sequence[tuple[Cause | None, Sequence[Verdict]]]
+"""The causes in the README, each with its claims that are not reproduced; claims without a cause come last."""
 
 
-def answer(counts: Counts, noun: tuple[str, str], causes: Sequence[Unreproduced]) -> Iterator[str]:
+def sentence(counts: Counts, nouns: tuple[str, str] = ("claim", "claims")) -> str:
+    """Format the numbers of verdicts on measured claims that can be tested."""
+    row = {word: number for word, number in counts["measured"].items() if number and word != "not_testable"}
+    parts = [f"{number} {'is' if number == 1 else 'are'} {NAMES[word]}" for word, number in row.items()]
+    joined = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + "".join(parts[-1:])
+    total = sum(row.values())
+    return f"Of {total} {nouns[total != 1]} that only runs can decide, {joined}."
+
+
+def answer(counts: Counts, nouns: tuple[str, str], causes: Causes) -> Iterator[str]:
     """Yield a sentence with the numbers of verdicts, and one with the number of known causes."""
-    measured = counts["measured"]
-    total = sum(measured.values())
-    if not total:
-        yield f"No {noun[0]} was measured."
+    if not any(counts["measured"].values()):
+        yield f"No {nouns[0]} was measured."
         return
-    parts = [f"{number} {_be(number)} {NAMES[word]}" for word, number in measured.items() if number]
-    listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
-    yield f"Of {total} {noun[total != 1]} that only runs can decide, {listed}."
-    failed = [verdict for group in causes for verdict in group.verdicts]
-    known = sum(len(group.verdicts) for group in causes if group.cause)
-    if failed and known:
-        yield f"The README gives a cause for {known} of the {len(failed)} that are not reproduced, of all kinds."
+    yield sentence(counts, nouns)
+    if known := sum(len(own) for cause, own in causes if cause):
+        failed = sum(len(own) for _, own in causes)
+        yield f"The README gives a cause for {known} of the {failed} that are not reproduced, of all kinds."
 
 
-def unreproduced(verdicts: Sequence[Verdict], readme: Readme) -> tuple[Unreproduced, ...]:
-    """Group the claims that are not reproduced by cause; claims without a cause come last."""
+def causes_of(verdicts: Sequence[Verdict], readme: Readme) -> Causes:
+    """Group the claims that are not reproduced by the first cause that the README gives."""
     groups: dict[str, tuple[Cause | None, list[Verdict]]] = {}
     for verdict in verdicts:
         if verdict.verdict == "not_reproduced":
             cause = next(iter(readme.of(verdict.claim)), None)
             groups.setdefault(cause.key if cause else "", (cause, []))[1].append(verdict)
-    ordered = sorted(groups.values(), key=lambda group: group[0] is None)
-    return tuple(Unreproduced(cause, tuple(own)) for cause, own in ordered)
+    return sorted(groups.values(), key=lambda group: group[0] is None)
 
 
-def _be(number: int) -> str:
-    return "is" if number == 1 else "are"
+@dataclass(frozen=True)
+class Comparison:
+    """The claims that hold under one of two stacks only; ``words`` has each claim's verdict under the other stack."""
+
+    stack: str
+    summary: str
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
+    words: Mapping[str, str]
+
+
+def compare_stacks(own: Evidenced, other: Evidenced) -> Comparison:
+    """Compare the verdicts that both stacks decide; the era's stack comes first in the groups."""
+    words = {item.verdict.claim: item.verdict.verdict for item in other.judged}
+    judged = [
+        item.verdict for item in own.judged if item.verdict.verdict in DECIDED and words[item.verdict.claim] in DECIDED
+    ]
+    here = tuple(one.claim for one in judged if one.verdict in HOLDS and words[one.claim] not in HOLDS)
+    there = tuple(one.claim for one in judged if one.verdict not in HOLDS and words[one.claim] in HOLDS)
+    only = sorted([(own.stack, here), (other.stack, there)], key=lambda item: item[0] == MODERN)
+    return Comparison(
+        stack=other.stack,
+        summary=f"Of {len(judged)} claims that the evidence decides under both stacks, "
+        f"{len(judged) - len(here) - len(there)} have the same verdict. Reproduced are:",
+        groups=tuple((f"{len(claims)} only under {stack}", claims) for stack, claims in only),
+        words=words,
+    )

@@ -2,7 +2,7 @@
 """A picture of all claims: for each claim the measured interval against the allowed band.
 
 Owns the scale. A band with two ends lies between -1 and 1. A band with one end has it at -1 or 1, and the measured
-interval is drawn at most two units from it. The deciding comparison stands for a claim.
+interval is drawn at most two units from it. A claim is represented by its deciding comparison.
 """
 
 from __future__ import annotations

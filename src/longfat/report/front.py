@@ -24,7 +24,7 @@ from longfat.plan.model import Plan
 from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, Counts, tally
 from longfat.relations.judge import VERDICTS, Verdict, read_verdicts
-from longfat.report.findings import answer, unreproduced
+from longfat.report.findings import answer, causes_of
 from longfat.report.forest import Part, by_section, forest
 from longfat.report.page import render, write_page
 from longfat.report.readme import read_readme
@@ -36,27 +36,17 @@ from longfat.system.errors import LongfatError
 FRONT = "index.html"
 
 
-@dataclass(frozen=True)
-class Source:
-    """All evidence of a study, or one folder with its results; ``report`` is an address or ""."""
-
-    name: str
-    report: str
-    setting: str
-    valid: int
-    runs: int
-
-
 @dataclass
 class Card:
     """A study at a glance. ``question`` and ``answer`` are HTML, ``picture`` is the address of a plot or "".
 
-    Without a plot ``parts`` are drawn. ``links`` are text and address.
+    Without a plot ``parts`` are drawn. A source is all evidence of the study or one folder with results: its name, the
+    address of its report or "", the number of valid runs and of all runs, and its settings.
     """
 
     study: str
     header: Header | None = None
-    sources: list[Source] = field(default_factory=list)
+    sources: list[tuple[str, str, int, int, str]] = field(default_factory=list)
     coverage: tuple[str, ...] = ()
     counts: Counts = field(default_factory=dict)
     question: str = ""
@@ -84,7 +74,7 @@ def write_front(results_root: Path, studies: Iterable[StudyFolder], baselines: S
 
 @contextmanager
 def _noted(faults: list[str]) -> Iterator[None]:
-    """Note an error and go on: one faulty file hides no other study."""
+    """Record an error and continue: a faulty file must not hide other studies."""
     try:
         yield
     except LongfatError as error:
@@ -107,23 +97,18 @@ def _card(study: StudyFolder, plans: Mapping[Path, Plan], baselines: Sequence[Ba
             card.sources.insert(0, _evidence(evidence))
             verdicts = [one.verdict for one in evidence.judged]
         card.coverage = coverage(study.figures, verdicts, study.header) if verdicts else ()
-    if card.header:
-        with _noted(faults):
-            _fill(card, card.header, study, verdicts, folders)
+    with _noted(faults):
+        readme = read_readme(study.path, [one.claim for one in verdicts])
+        card.question = readme.question
+        card.counts = tally(one.counted for one in verdicts)
+        card.parts = forest(by_section(verdicts), lambda one: one.category in ("measured", "calibrated"))
+        files = [file for file in ("README.md", "VERDICTS.md") if (study.path / file).exists()]
+        card.links = {file: f"../experiments/{study.name}/{file}" for file in files}
+        if verdicts and card.header:
+            sentences = answer(card.counts, claim_nouns(card.header), causes_of(verdicts, readme))
+            card.answer = readme.answer or f"<p>{' '.join(sentences)}</p>"
+        card.picture = _picture(study, verdicts, folders)
     return card
-
-
-def _fill(card: Card, header: Header, study: StudyFolder, verdicts: list[Verdict], folders: Sequence[Path]) -> None:
-    readme = read_readme(study.path, [one.claim for one in verdicts])
-    card.question = readme.question
-    card.counts = tally(one.counted for one in verdicts)
-    card.parts = forest(by_section(verdicts), lambda one: one.category in ("measured", "calibrated"))
-    files = [file for file in ("README.md", "VERDICTS.md") if (study.path / file).exists()]
-    card.links = {file: f"../experiments/{study.name}/{file}" for file in files}
-    if verdicts:
-        sentences = answer(card.counts, claim_nouns(header), unreproduced(verdicts, readme))
-        card.answer = readme.answer or f"<p>{' '.join(sentences)}</p>"
-    card.picture = _picture(study, verdicts, folders)
 
 
 def _picture(study: StudyFolder, verdicts: Sequence[Verdict], folders: Sequence[Path]) -> str:
@@ -136,17 +121,17 @@ def _picture(study: StudyFolder, verdicts: Sequence[Verdict], folders: Sequence[
     return ""
 
 
-def _evidence(evidence: Evidenced) -> Source:
+def _evidence(evidence: Evidenced) -> tuple[str, str, int, int, str]:
     profiles = " and ".join(ground.profile for ground in evidence.grounds) or "no profile"
     setting = f"{profiles}, {evidence.stack}, {evidence.backend}"
-    return Source(f"evidence of baseline {evidence.baseline}", "", setting, *evidence.valid_runs)
+    return f"evidence of baseline {evidence.baseline}", "", *evidence.valid_runs, setting
 
 
-def _results(folder: Path, plan: Plan) -> Source:
+def _results(folder: Path, plan: Plan) -> tuple[str, str, int, int, str]:
     report = ""
     if (folder / REPORT).exists():
         verify_checksums(folder, "report")
         report = quote(f"{folder.name}/{REPORT}", errors="surrogateescape")
     statuses = [run.status for run in load_dataset(folder).runs]
     setting = f"{plan.profile}, {plan.stack}, {plan.pins.get('backend', 'none')}"
-    return Source(f"results/{folder.name}", report, setting, statuses.count("ok"), len(statuses))
+    return f"results/{folder.name}", report, statuses.count("ok"), len(statuses), setting

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawings of matplotlib as part of a page: smaller, without a title, and with ids that no other drawing has."""
+"""Drawings of matplotlib as part of a page: smaller, without a title, and with unique ids."""
 
 from __future__ import annotations
 

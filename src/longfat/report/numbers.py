@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers for people: three significant digits and a unit, with more digits only if a limit is that near.
+"""Numbers for people: three significant digits and a unit, with more digits only if a limit is close.
 
-Owns the wording of one comparison, whose outcome was decided before.
+Owns the wording of a comparison, but not its outcome.
 """
 
 from __future__ import annotations
@@ -61,6 +61,11 @@ def allowed(evidence: Evidence) -> str:
     words = ("above", "at least", "below", "at most")
     word = next((word for word in words if evidence.limit.startswith(word)), "")
     return f"{word} {shown(bound or 0.0, evidence.unit)}".strip()
+
+
+def compared(evidence: Evidence) -> str:
+    """Format the measured and the allowed value of a comparison."""
+    return f"{measured(evidence)}, allowed {allowed(evidence)}"
 
 
 def _enough(evidence: Evidence) -> int:

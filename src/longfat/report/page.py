@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import html
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from longfat.system.files import write_whole
 
 
 def render(template: str, **values: Any) -> str:
-    """Render a template of this folder; the text of values is escaped in HTML."""
+    """Render a template of this folder; in HTML the text of values is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=jinja2.select_autoescape(("html.j2",)),
@@ -51,7 +50,7 @@ def words(name: str) -> str:
 
 def cell(text: str) -> str:
     """Format a text for a cell of a table in Markdown."""
-    return " ".join(html.escape(text, quote=False).replace("|", "\\|").split())
+    return " ".join(text.replace("|", "\\|").split())
 
 
 def unbroken(text: str) -> str:

@@ -44,7 +44,7 @@ def provenance(
         machine.append("without effect: time is virtual, and equal inputs give equal bytes on any machine")
     yield "Machine", "; ".join(machine) or "not recorded"
     yield "Limits", f"{origin.sentence} (digest {origin.first_sha256[:16]})"
-    yield "Date", f"claims kept {origin.first_time}"
+    yield "Date", f"claims recorded {origin.first_time}"
     if evidence:
         yield (
             "Committed",

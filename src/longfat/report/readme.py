@@ -2,8 +2,9 @@
 """The parts of a study's README.md that the report quotes: the question, the answer, and the causes of verdicts.
 
 The question is the text between the citation below the first heading and the first table or further heading. The
-answer is the section "Answer". A cause is a paragraph or an item that names a claim in backticks; a text with the name
-in bold excludes texts that only mention it. Sections about another stack, parameters or deviations give no cause.
+answer is the section "Answer". A cause is a paragraph or an item that names a claim in backticks; if a text has the
+name in bold, texts that only mention it do not count. Sections about another stack,
+parameters or deviations give no cause.
 """
 
 from __future__ import annotations

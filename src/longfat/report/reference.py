@@ -47,10 +47,17 @@ def compare(results: Path, folder: StudyFolder) -> ReferenceMatch:
     references = [_read(path) for path in sorted((folder.path / REFERENCE).glob("*.json"))]
     if not references:
         return ReferenceMatch("no_reference", ("the study has no reference yet",))
-    nearest = max(references, key=lambda one: _nearness(one, found))
-    differing = [key for key in KEYS if nearest["key"][key] != found["key"][key]]
-    verdicts = _changed_verdicts(nearest, found)
-    if not differing:
+    equal = [[key for key in KEYS if one["key"][key] == found["key"][key]] for one in references]
+    alike = [all(one.get(name) == found[name] for name in ("profile", "stack")) for one in references]
+    best = max(range(len(references)), key=lambda one: (len(equal[one]) == len(KEYS), alike[one], len(equal[one])))
+    nearest = references[best]
+    before, now = nearest["verdicts"], found["verdicts"]
+    verdicts = [
+        f"claim {claim} is {now.get(claim, 'absent')}, the reference has {before.get(claim, 'absent')}"
+        for claim in sorted({*before, *now})
+        if now.get(claim) != before.get(claim)
+    ]
+    if len(equal[best]) == len(KEYS):
         tables = [
             f"table {name} is {found['tables'].get(name, 'missing')[:12]}, the reference has {digest[:12]}"
             for name, digest in sorted(nearest["tables"].items())
@@ -60,9 +67,9 @@ def compare(results: Path, folder: StudyFolder) -> ReferenceMatch:
             return ReferenceMatch("differs", (*tables, *verdicts))
         return ReferenceMatch("identical", (f"dataset {found['dataset'][:12]} and all verdicts match the reference",))
     lines = ["no reference has these inputs; compared with the nearest reference:"]
-    lines += [f"{key} is {found['key'][key][:12]}, the reference has {nearest['key'][key][:12]}" for key in differing]
-    if (nearest.get("profile"), nearest.get("stack")) == (found["profile"], found["stack"]):
-        # The ids of runs depend on their inputs, so tables cannot be equal.
+    for key in (key for key in KEYS if key not in equal[best]):
+        lines.append(f"{key} is {found['key'][key][:12]}, the reference has {nearest['key'][key][:12]}")
+    if alike[best]:  # the ids of runs depend on their inputs, so tables cannot be equal
         lines += verdicts or ["every verdict is the same"]
     return ReferenceMatch("no_reference", tuple(lines))
 
@@ -121,13 +128,6 @@ def _facts(results: Path, folder: StudyFolder) -> dict[str, Any]:
     }
 
 
-def _nearness(reference: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[bool, bool, int]:
-    """Return the sort key of a reference: equal inputs, the same profile and stack, the number of equal inputs."""
-    equal = sum(reference["key"][name] == found["key"][name] for name in KEYS)
-    settings = (reference.get("profile"), reference.get("stack")) == (found["profile"], found["stack"])
-    return equal == len(KEYS), settings, equal
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
@@ -137,9 +137,3 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StudyError(f"the reference cannot be read: {error!r}", where=str(path)) from error
     return data
-
-
-def _changed_verdicts(reference: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    before, now = reference["verdicts"], found["verdicts"]
-    pairs = [(claim, now.get(claim, "absent"), before.get(claim, "absent")) for claim in sorted({*before, *now})]
-    return [f"claim {claim} is {new}, the reference has {old}" for claim, new, old in pairs if new != old]

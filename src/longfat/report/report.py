@@ -26,17 +26,15 @@ from longfat.plan.model import Plan
 from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, Counts, VerdictWord, tally
 from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
-from longfat.report.achieved import Achieved, achieved
-from longfat.report.comparison import Comparison, compare_stacks
 from longfat.report.explorer import explorer_data
 from longfat.report.figures import FigureView, figure_views, sections_of
-from longfat.report.findings import Unreproduced, answer, unreproduced
+from longfat.report.findings import Causes, Comparison, answer, causes_of, compare_stacks
 from longfat.report.forest import Part, by_section, forest
 from longfat.report.numbers import OUTCOMES
 from longfat.report.page import render, write_page
 from longfat.report.provenance import digests_of, exclusions_of, provenance
 from longfat.report.readme import Cause, Readme, read_readme
-from longfat.report.settings import Settings, settings_of
+from longfat.report.settings import achieved, settings_of
 from longfat.study.models import Header
 from longfat.system.checksums import checksums_of, write_checksums
 
@@ -72,7 +70,20 @@ def write_report(
         comparison=compare_stacks(evidence, other) if evidence and other else None,
         conditions=[one for one in conditions if one.claims],
     )
-    path = write_page(results / REPORT, render("report.html.j2", report=view))
+    page = render(
+        "report.html.j2",
+        report=view,
+        sections=sections_of(list(view.figures.values()), view.header),
+        settings=settings_of(view.plan, view.drawn_in),
+        achieved=list(achieved(view.dataset)),
+        coverage=coverage(folder.figures, view.verdicts, view.header),
+        exclusions=exclusions_of(view.dataset, view.plan),
+        provenance=provenance(view.plan, view.dataset, view.origin, evidence, read_made_on(results)),
+        digests=digests_of(results, view.plan, verdicts),
+        files=[f"experiments/{folder.name}/{name}" for name in (CLAIMS, FIGURES) if folder.has(name)],
+        samples=explorer_data(view.plan, view.dataset, view.drawn_in),
+    )
+    path = write_page(results / REPORT, page)
     before = (checksums_of(results, step) for step in ("dataset", "verdicts", "figures"))
     write_checksums(results, "report", [path, *(one for one in before if one.exists())])
     return path
@@ -167,9 +178,9 @@ class Report:
         return read_readme(self.folder.path, [verdict.claim for verdict in self.verdicts])
 
     @cached_property
-    def causes(self) -> tuple[Unreproduced, ...]:
+    def causes(self) -> Causes:
         """The claims that are not reproduced, by cause."""
-        return unreproduced(self.verdicts, self.readme)
+        return causes_of(self.verdicts, self.readme)
 
     @property
     def answer(self) -> str:
@@ -181,29 +192,14 @@ class Report:
         """The claims by section of the paper."""
         other = self.comparison.words if self.comparison else {}
         for section, verdicts in by_section(self.verdicts).items():
-            yield (
-                section,
-                [
-                    ClaimView(
-                        one,
-                        self.own[one.claim],
-                        self.judged.get(one.claim),
-                        self.readme.of(one.claim),
-                        other.get(one.claim, ""),
-                    )
-                    for one in verdicts
-                ],
-            )
+            yield section, [self._claim(one, other.get(one.claim, "")) for one in verdicts]
 
-    @property
-    def forest(self) -> tuple[Part, ...]:
-        """The lines of the claims that a measurement can decide."""
-        return forest(by_section(self.verdicts), lambda one: one.category not in FOLDED)
+    def _claim(self, one: Verdict, other: str) -> ClaimView:
+        return ClaimView(one, self.own[one.claim], self.judged.get(one.claim), self.readme.of(one.claim), other)
 
-    @property
-    def folded_forest(self) -> tuple[Part, ...]:
-        """The lines of all other claims."""
-        return forest(by_section(self.verdicts), lambda one: one.category in FOLDED)
+    def forest(self, folded: bool) -> tuple[Part, ...]:
+        """Return the lines of the claims that a measurement can decide, or of all others, which are ``folded``."""
+        return forest(by_section(self.verdicts), lambda one: (one.category in FOLDED) == folded)
 
     @property
     def source(self) -> str:
@@ -215,12 +211,7 @@ class Report:
     def figures(self) -> Mapping[str, FigureView]:
         """All figures, by artifact."""
         found = figure_views(self.results, self.folder, self.verdicts, self.plan, self.evidence)
-        return {one.artifact: one for one in found}
-
-    @property
-    def sections(self) -> list[tuple[str, str, list[FigureView]]]:
-        """Anchor, heading and figures of each section."""
-        return sections_of(list(self.figures.values()), self.header)
+        return {one.figure.artifact: one for one in found}
 
     @property
     def topology(self) -> FigureView | None:
@@ -230,30 +221,10 @@ class Report:
             drawn, key=lambda one: sum(run.experiment in one.experiments for run in self.plan.runs), default=None
         )
 
-    @property
-    def coverage(self) -> tuple[str, ...]:
-        """The share of the paper's artifacts and claims in the study."""
-        return coverage(self.folder.figures, self.verdicts, self.header)
-
     @cached_property
     def drawn_in(self) -> Mapping[str, tuple[str, ...]]:
         """The experiments of each figure."""
         return {one.artifact: one.experiments(self.folder.study) for one in self.folder.figures.figures}
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of all experiments."""
-        return settings_of(self.plan, self.drawn_in)
-
-    @property
-    def achieved(self) -> list[Achieved]:
-        """The achieved settings of all experiments."""
-        return achieved(self.dataset)
-
-    @property
-    def exclusions(self) -> list[tuple[str, str, int]]:
-        """Status, reason and number of the runs that do not count."""
-        return exclusions_of(self.dataset, self.plan)
 
     @property
     def not_ok(self) -> list[Run]:
@@ -261,37 +232,15 @@ class Report:
         return [run for run in self.dataset.runs if run.status != "ok"][:MOST_EXCLUSIONS]
 
     @property
-    def provenance(self) -> list[tuple[str, str]]:
-        """Name and text of each line about the origin of the results."""
-        made = read_made_on(self.results)
-        return list(provenance(self.plan, self.dataset, self.origin, self.evidence, made))
-
-    @property
-    def digests(self) -> list[tuple[str, str]]:
-        """The digests of inputs and results."""
-        return digests_of(self.results, self.plan, list(self.own.values()))
-
-    @property
-    def files(self) -> list[str]:
-        """The files in which claims and figures are defined."""
-        return [f"experiments/{self.folder.name}/{name}" for name in (CLAIMS, FIGURES) if self.folder.has(name)]
-
-    @property
     def links(self) -> dict[str, str]:
         """Text and address of the files next to the page, from the results folder."""
         own = {"lock": "lock.json", "verdicts": "verdicts.json", "data": "dataset/", "raw records": "raw/"}
-        own["notebook"] = "notebook.ipynb"
         found = {text: address for text, address in own.items() if (self.results / address).exists()}
         if self.results.resolve().parent == (self.folder.path.parent.parent / "results").resolve():
             found["all studies"] = "../index.html"
             readme = f"../../experiments/{self.folder.name}/README.md"
             found["README of the study"] = quote(readme, errors="surrogateescape")
         return found
-
-    @property
-    def samples(self) -> str:
-        """The data of the explorer."""
-        return explorer_data(self.plan, self.dataset, self.drawn_in)
 
 
 def coverage(figures: FiguresDocument, verdicts: Sequence[Verdict], header: Header) -> tuple[str, ...]:

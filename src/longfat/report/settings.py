@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of runs in words: the interfaces of the path, the traffic, the hosts.
+"""The settings of runs in words, as declared and as achieved: the interfaces of the path, the traffic, the hosts.
 
-Owns these words, and the summary of an experiment: settings that all of its runs share, then settings that differ.
+Owns these words, and the summaries of an experiment: declared settings that all of its runs share, then those that
+differ; and achieved settings, read back from the kernel, from the smallest to the largest value of its valid runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from longfat.dataset.load import Dataset
 from longfat.plan.model import Plan, PlannedRun
 from longfat.spec.network import Port, ports
 from longfat.spec.runspec import RunSpec, Scalar
 from longfat.study.traffic import section_of
+
+_Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -27,23 +32,18 @@ class Setting:
     varying: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of all experiments; ``hosts`` are lines that all hosts of all runs share."""
+def settings_of(plan: Plan, drawn_in: Mapping[str, Sequence[str]]) -> tuple[list[str], list[Setting]]:
+    """Return the lines that all hosts of all runs of a lock share, and the settings of each experiment.
 
-    hosts: tuple[str, ...]
-    experiments: tuple[Setting, ...]
-
-
-def settings_of(plan: Plan, drawn_in: Mapping[str, Sequence[str]]) -> Settings:
-    """Summarise the settings of the runs of a lock; ``drawn_in`` has the experiments of each figure."""
+    ``drawn_in`` has the experiments of each figure.
+    """
     groups: dict[str, list[PlannedRun]] = {}
     for run in plan.runs:
         groups.setdefault(run.experiment, []).append(run)
     tuned = [set(node.sysctls.items()) for run in plan.runs for node in run.spec.nodes]
     common = set.intersection(*tuned) if tuned else set()
-    found = tuple(_setting(name, runs, drawn_in, common) for name, runs in sorted(groups.items()))
-    return Settings(tuple(f"{key} = {value}" for key, value in sorted(common)), found)
+    found = [_setting(name, runs, drawn_in, common) for name, runs in sorted(groups.items())]
+    return [f"{key} = {value}" for key, value in sorted(common)], found
 
 
 def network_lines(spec: RunSpec) -> tuple[str, ...]:
@@ -127,3 +127,72 @@ def _port_text(port: Port) -> str:
 
 def _order(value: Scalar) -> tuple[str, Scalar]:
     return str(type(value)), value
+
+
+def achieved(dataset: Dataset) -> Iterator[tuple[str, str, str, str]]:
+    """Yield experiment, interface or flows, settings read back, and measurements, in the order of experiments.
+
+    A row has a shaped interface, or all flows of one algorithm, in the valid runs of the experiment.
+    """
+    runs: dict[str, list[str]] = {}
+    for run in dataset.runs:
+        if run.status == "ok":
+            runs.setdefault(run.experiment, []).append(run.run_id)
+    for experiment, ids in sorted(runs.items()):
+        interfaces = [row for one in ids for row in dataset.achieved.get(one, ()) if row["rate_bps"] or row["delay_us"]]
+        for name, rows in _by(interfaces, "interface").items():
+            yield experiment, name, settings_text(rows), traffic_text(rows)
+        flows = [row for one in ids for row in dataset.flows.get(one, ())]
+        for cca, rows in _by(flows, "cca").items():
+            sent = _joined(
+                _span(rows, "goodput_bps", 1e-6, "Mbit/s of goodput"),
+                _span(rows, "min_rtt_us", 1e-3, "ms smallest RTT"),
+            )
+            yield experiment, _texts(row["flow"] for row in rows), cca, sent
+
+
+def _by(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, _Rows]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(str(row[key]), []).append(row)
+    return dict(sorted(groups.items()))
+
+
+def settings_text(rows: _Rows) -> str:
+    """Format rate, queue, delay and MTU of an interface, as read back from the kernel."""
+    return _joined(
+        _span(rows, "rate_bps", 1e-6, "Mbit/s"),
+        _texts(row["queue_kind"] for row in rows if row["queue_kind"]),
+        _span(rows, "limit_packets", 1, "packets"),
+        _span(rows, "limit_bytes", 1, "B"),
+        _span([row for row in rows if row["delay_us"]], "delay_us", 1e-3, "ms of delay"),
+        _span(rows, "mtu_bytes", 1, "B of MTU"),
+    )
+
+
+def traffic_text(rows: _Rows) -> str:
+    """Format the rate of an interface while it was busy, and its drops."""
+    busy = [{"bps": 8e9 * row["sent_bytes"] / row["busy_ns"]} for row in rows if row["busy_ns"]]
+    deliberate = (
+        _span(rows, "deliberate_drops", 1, "deliberate") if any(row["deliberate_drops"] for row in rows) else ""
+    )
+    return _joined(_span(busy, "bps", 1e-6, "Mbit/s while busy"), _span(rows, "drops", 1, "drops"), deliberate)
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _texts(given: Iterable[str]) -> str:
+    """Return the distinct texts; the first and the last of more than three."""
+    texts = sorted(set(given), key=lambda text: (len(text), text))
+    return ", ".join(texts) if len(texts) <= 3 else f"{texts[0]} to {texts[-1]} ({len(texts)})"
+
+
+def _span(rows: _Rows, key: str, factor: float, unit: str) -> str:
+    """Return the smallest and the largest value; "" without values."""
+    values = [row[key] * factor for row in rows if row[key] is not None]
+    if not values:
+        return ""
+    least, most = (f"{value:,.6g}" for value in (min(values), max(values)))
+    return f"{least if least == most else f'{least} to {most}'} {unit}"

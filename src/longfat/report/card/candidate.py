@@ -34,7 +34,7 @@ def candidate(folder: StudyFolder, given: str, home: Path) -> tuple[str, StudyFo
             hint = (
                 "give a C file with a congestion control (docs/own-algorithm.md), or the name of a kernel's algorithm"
             )
-            raise StudyError("there is no such file", where=given, hint=hint)
+            raise StudyError("no such file", where=given, hint=hint)
         name = source.stem.removeprefix("tcp_")
         study = study_with(folder, source, home / name / folder.name)
         study.check()

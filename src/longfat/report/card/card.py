@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -19,11 +19,12 @@ from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import significant
 from longfat.plan.model import Plan
 from longfat.relations.bind import Scope
-from longfat.relations.evaluate import Evidence, Grounds, evaluated
+from longfat.relations.evaluate import Grounds, evaluated
 from longfat.relations.judge import Verdict
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import selections
 from longfat.report.card.document import CardDocument, Row
+from longfat.report.numbers import compared
 from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
@@ -161,14 +162,6 @@ def _end(value: float | None) -> float | None:
 
 
 def _judgement(verdict: Verdict) -> Judgement:
-    lines = tuple(_lines(verdict.evidence)) or ((verdict.reason,) if verdict.reason else ())
-    return Judgement(WORDS.get(verdict.verdict, "not measured"), lines)
-
-
-def _lines(evidence: Sequence[Evidence]) -> Iterator[str]:
-    for item in evidence:
-        if item.mean is None:
-            yield f"{item.what}: {item.reason}"
-        else:
-            interval = "" if item.low is None or item.high is None else f" ({item.low:.4g} to {item.high:.4g})"
-            yield f"{item.what}: {item.mean:.4g}{interval}, allowed {item.limit}, n = {item.n}"
+    lines = [f"{one.what}: {one.reason if one.mean is None else compared(one)}" for one in verdict.evidence]
+    reason = [verdict.reason] if verdict.reason else []
+    return Judgement(WORDS.get(verdict.verdict, "not measured"), tuple(lines or reason))

@@ -32,11 +32,11 @@ class Row(Closed):
     section: Section = Field(description="sections of the document")
     asks: Asks = Field(description="its word")
     shows: f.Text = Field(description="what is measured, in a few words")
-    of: f.Text = Field(description="the expression of a cell; `${who}` stands for an algorithm")
+    of: f.Text = Field(description="the expression of a cell; `${who}` is replaced by an algorithm")
     unit: str = Field(description="unit of its value")
     digits: f.CountFromZero = Field(1, description="decimals that are printed")
-    better: Literal["less", "more"] | None = Field(None, description="which values are better, where that is plain")
-    claim: f.Name | None = Field(None, description="the claim that gives its verdict; without one it has none")
+    better: Literal["less", "more"] | None = Field(None, description="which values are better, if that is clear")
+    claim: f.Name | None = Field(None, description="the claim that gives its verdict; none gives no verdict")
 
     def expression(self, who: str) -> str:
         """Return the expression of the cell of an algorithm."""
@@ -53,7 +53,7 @@ class LeftOut(Closed):
 
 
 class CardDocument(Closed):
-    """The whole of card.yaml."""
+    """The contents of card.yaml."""
 
     format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from longfat.report.card.card import Card, Cell, Word
 from longfat.report.card.document import CardDocument, Row
+from longfat.report.markdown import table
 from longfat.report.page import render, write_page
 
 MATRIX = "matrix.html"
@@ -40,28 +41,19 @@ class Column:
 
 def draw_card(card: Card, document: CardDocument, folder: Path) -> Path:
     """Write a card as ``ALGORITHM.html``; return the page. Raises RigError."""
+    note = f"{card.summary}. {card.valid} of {card.planned} runs valid, profile {card.profile}."
     peers = [Column(text, card, name, candidate=False) for name, text in document.peers.items()]
-    page = render(
-        "card.html.j2",
-        heading=f"{card.algorithm} against RFC 9743 (BCP 133)",
-        note=f"{card.summary}. {card.valid} of {card.planned} runs valid, profile {card.profile}.",
-        columns=[Column(card.algorithm, card, document.candidate, candidate=True), *peers],
-        document=document,
-        card=card,
-    )
+    columns = [*_candidates([card], document), *peers]
+    heading = f"{card.algorithm} against RFC 9743 (BCP 133)"
+    page = render("card.html.j2", heading=heading, note=note, columns=columns, document=document, card=card)
     return write_page(folder / f"{card.algorithm}.html", page)
 
 
 def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> Path:
     """Write the candidates of all cards next to each other as ``matrix.html``; return the page. Raises RigError."""
-    page = render(
-        "card.html.j2",
-        heading=f"{len(cards)} algorithms against RFC 9743 (BCP 133)",
-        note="Each column is the candidate of a card.",
-        columns=_candidates(cards, document),
-        document=document,
-        card=None,
-    )
+    heading, note = f"{len(cards)} algorithms against RFC 9743 (BCP 133)", "Each column is the candidate of a card."
+    columns = _candidates(cards, document)
+    page = render("card.html.j2", heading=heading, note=note, columns=columns, document=document, card=None)
     return write_page(folder / MATRIX, page)
 
 
@@ -69,15 +61,15 @@ def matrix_text(cards: Sequence[Card], document: CardDocument) -> str:
     """Format the matrix as a table in Markdown."""
     columns = _candidates(cards, document)
     head = ["section", "asks", "what is shown", "unit", *(column.heading for column in columns)]
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * 4}{'---:|' * len(cards)}"]
+    rows = []
     marks: dict[Word | None, str] = {"worse": "**{}**", "open": "{} (open)"}
     for row in document.rows:
         cells = [marks.get(column.word(row), "{}").format(column.text(row)) for column in columns]
-        lines.append(f"| {' | '.join([row.section, row.asks, row.shows, row.unit, *cells])} |")
+        rows.append((row.section, row.asks, row.shows, row.unit, *cells))
     counts = [f"{card.count('no worse')} / {card.count('worse')} / {card.count('open')}" for card in cards]
-    lines.append(f"| | | no worse / worse / open | | {' | '.join(counts)} |")
-    lines.append(f"| | | valid runs of those planned | | {' | '.join(f'{c.valid} of {c.planned}' for c in cards)} |")
-    return "\n".join(lines) + "\n"
+    rows.append(("", "", "no worse / worse / open", "", *counts))
+    rows.append(("", "", "valid runs of those planned", "", *(f"{card.valid} of {card.planned}" for card in cards)))
+    return "\n".join(table(head, rows, len(cards))) + "\n"
 
 
 def _candidates(cards: Sequence[Card], document: CardDocument) -> list[Column]:

@@ -30,7 +30,6 @@ _MEDIA = {
     ".html": "text/html",
     ".json": "application/json",
     ".md": "text/markdown",
-    ".ipynb": "application/x-ipynb+json",
     ".yaml": "application/yaml",
     ".gz": "application/gzip",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,10 +18,14 @@ import yaml
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.figures.drawing import check_figures
+from longfat.plan.estimate import run_bytes, run_seconds
 from longfat.plan.lockfile import read_lock
-from longfat.relations.judge import read_origin, read_verdicts
-from longfat.report.crate.appendix import appendix
+from longfat.plan.model import Plan
+from longfat.relations.claims import claim_nouns
+from longfat.relations.counting import tally
+from longfat.relations.judge import Verdict, read_origin, read_verdicts
 from longfat.report.crate.metadata import SOFTWARE, About, Part, write_crate
+from longfat.report.page import render, words
 from longfat.system.checksums import verify_checksums
 from longfat.system.errors import RigError
 from longfat.system.files import write_whole
@@ -33,7 +37,6 @@ _RESULTS = {
     "verdicts.json": "verdicts with their evidence",
     "claims-first.json": "the claims before the first run",
     "lock.json": "every run, with all its settings and its identity",
-    "notebook.ipynb": "the executed notebook",
     "dataset": "tables of all measurements, described by datapackage.json (Frictionless)",
     "figures": "every figure as SVG and PNG, with its data as CSV",
     "checksums": "checksums of the files of each step",
@@ -115,3 +118,39 @@ def _zip(folder: Path, target: Path) -> None:
             about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o100644 << 16
             archive.writestr(about, path.read_bytes())
     new.replace(target)
+
+
+def appendix(folder: StudyFolder, plan: Plan, verdicts: Sequence[Verdict], runs: str, parts: Sequence[Part]) -> str:
+    """Format ARTIFACT.md: the claims, and the command, time and disk that check each of them.
+
+    It follows the checklist of ACM's badges (Artifact Review and Badging, version 1.1).
+    """
+    claims = {claim.id: claim for claim in folder.claims}
+    counts = tally(one.counted for one in verdicts)["measured"]
+    rows = []
+    for verdict in verdicts:
+        claim = claims[verdict.claim]
+        named = [name for one in claim.relations for name in one.experiments(folder.study)] if claim.measured else []
+        rows.append((verdict, list(dict.fromkeys(named)), *_cost(plan, set(named))))
+    _, minutes, disk = _cost(plan, {run.experiment for run in plan.runs})
+    return render(
+        "artifact.md.j2",
+        study=folder.header.study,
+        title=folder.header.title,
+        noun=claim_nouns(folder.header)[1],
+        plan=plan,
+        runs=runs,
+        summary=", ".join(f"{count} {words(word)}" for word, count in counts.items() if count),
+        minutes=minutes,
+        disk=disk,
+        parts=parts,
+        rows=rows,
+    )
+
+
+def _cost(plan: Plan, experiments: Collection[str]) -> tuple[int, float, str]:
+    """Return number, minutes one after the other and disk space of the distinct runs, by the plan's model."""
+    specs = {run.run_id: run.spec for run in plan.runs if run.experiment in experiments}.values()
+    size = sum(map(run_bytes, specs))
+    disk = f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{-(-size // 10**6)} MB"
+    return len(specs), sum(map(run_seconds, specs)) / 60, disk

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Markdown from the committed evidence: VERDICTS.md, the numbers in a study's README.md, and docs/findings.md.
+
+In README.md and docs/findings.md it renews the part between two marks, and in README.md also each number that is
+followed by an expression of relations in a comment: ``955<!-- goodput[txqueuelen, scalable, txqueuelen=100] -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from longfat.evidence.judged import Evidenced, Judged
+from longfat.relations.bind import RelationError
+from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, apart
+from longfat.report.findings import MODERN, sentence
+from longfat.report.page import cell, words
+from longfat.report.readme import README
+from longfat.system.errors import StudyError
+from longfat.system.files import write_whole
+
+PAGE = "VERDICTS.md"
+BEGIN, END = "<!-- from the evidence, by ./just evidence merge -->", "<!-- end of what is from the evidence -->"
+UNKNOWN = "?"
+NARROW = 1e-9  # width of an interval, in any unit, that only the storage of numbers explains
+_NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->")
+
+
+def write_study_pages(one: Evidenced, modern: Evidenced | None) -> None:
+    """Write VERDICTS.md and renew README.md of a study; ``modern`` is its evidence of the modern stack.
+
+    Raises StudyError for a faulty expression in README.md.
+    """
+    (one.folder.path / PAGE).touch()
+    _renew(one.folder.path / PAGE, lambda _: verdicts_page(one))
+    _renew(one.folder.path / README, lambda text: renewed(text, one, modern))
+
+
+def write_overview(path: Path, every: Sequence[Evidenced]) -> None:
+    """Renew the table of all studies in a page, if the page exists."""
+    _renew(path, lambda text: between(text, overview(every)))
+
+
+def _renew(path: Path, new: Callable[[str], str]) -> None:
+    """Write the new text of an existing file, if it differs."""
+    text = path.read_text(encoding="utf-8") if path.exists() else None
+    if text is not None and text != (made := new(text)):
+        write_whole(path, made)
+
+
+def table(head: Sequence[str], rows: Iterable[Iterable[str]], numbers: int = 0) -> Iterator[str]:
+    """Yield the lines of a table, whose last columns may be ``numbers``."""
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * (len(head) - numbers)}{'---:|' * numbers}"
+    for row in rows:
+        yield f"| {' | '.join(map(cell, row))} |"
+
+
+def verdicts_page(one: Evidenced) -> str:
+    """Return the text of VERDICTS.md."""
+    counts = one.counts
+    measured = [f"{number} {words(word)}" for word, number in counts["measured"].items() if number]
+    lines = [
+        f"# Verdicts of {one.folder.name}",
+        "",
+        "Generated from the committed evidence by `./just evidence merge`; do not edit.",
+        f"It has {one.runs} runs of stack {one.stack} in baseline {one.baseline}.",
+        "",
+        f"**Measured claims: {', '.join(measured) or 'none'}.**",
+    ]
+    if others := apart(counts):
+        lines += ["Counted separately:", "", *(f"- {line}" for line in others)]
+    head = ("claim", "artifact", "statement", "measured, and what is allowed", "n", "kind")
+    for word in VERDICT_WORDS:
+        if rows := [_claim(item) for item in one.judged if item.verdict.verdict == word]:
+            lines += ["", f"## {words(word).capitalize()}", "", *table(head, rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _claim(item: Judged) -> tuple[str, ...]:
+    verdict = item.verdict
+    artifacts = ", ".join(one for one in (verdict.artifact, *verdict.also) if one)
+    return f"`{verdict.claim}`", artifacts, verdict.statement, _measured(item), item.n, verdict.category
+
+
+def _measured(item: Judged) -> str:
+    """Return the deciding comparison, or the reason why it is absent."""
+    one = item.verdict.deciding
+    if item.verdict.verdict in ("not_measured", "not_testable") or one is None:
+        return item.reason
+    more = f", and {len(item.verdict.evidence) - 1} more" if len(item.verdict.evidence) > 1 else ""
+    if one.mean is None:
+        return f"{one.reason or 'no data'}{more}"
+    effect = "no effect: " if one.no_effect and one.outcome == "fails" else ""
+    wide = one.low is not None and one.high is not None and one.high - one.low > NARROW
+    interval = f" ({one.low:.3g} to {one.high:.3g})" if wide else ""
+    return f"{effect}{one.mean:.4g}{interval}, allowed {one.limit}{more}"
+
+
+def renewed(text: str, one: Evidenced, modern: Evidenced | None) -> str:
+    """Return the text of README.md with the numbers of the evidence. Raises StudyError for a faulty expression."""
+    text = between(text, _section(one, modern))
+    return _NUMBER.sub(lambda found: f"{_value(found, one)}<!-- {found['expression']} -->", text)
+
+
+def between(text: str, lines: Iterable[str]) -> str:
+    """Return a text with other lines between the marks, if it has them."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return "\n".join([f"{before}{begin}", "", *lines, "", f"{end}{after}"]) if end else text
+
+
+def _value(found: re.Match[str], one: Evidenced) -> str:
+    """Return the value of an expression, with the number of decimals in the text."""
+    try:
+        number = one.value(found["expression"])
+    except RelationError as error:
+        where = f"{one.folder.name}/{README}"
+        raise StudyError(f"{found['expression']!r}: {error.message}", where=where, hint=error.hint) from error
+    decimals = found["number"].partition(".")[2]
+    if number is None:
+        return f"{UNKNOWN}.{UNKNOWN * len(decimals)}" if decimals else UNKNOWN
+    return f"{number:,.{len(decimals)}f}"
+
+
+def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
+    yield f"{sentence(one.counts)} [{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
+    if further := apart(one.counts):
+        yield "Counted separately: " + "; ".join(further) + "."
+    if one.stack == MODERN:
+        return
+    yield ""
+    if modern is None:
+        command = f"./just evidence fill {one.folder.name} --stack {MODERN}"
+        yield f"**Today:** there is no evidence of stack {MODERN} yet; `{command}` adds it."
+    else:
+        yield f"**Today**, with stack {MODERN} ({modern.runs} runs): {sentence(modern.counts)}"
+
+
+def overview(every: Sequence[Evidenced]) -> Iterator[str]:
+    """Yield the table of studies with evidence."""
+    rows = []
+    for one in every:
+        row = one.counts["measured"]
+        testable = sum(row[word] for word in VERDICT_WORDS if word != "not_testable")
+        others = sum(sum(one.counts[name].values()) for name in CATEGORIES if name != "measured")
+        numbers = (row["reproduced"] + row["agrees"], row["not_reproduced"], row["inconclusive"], row["not_measured"])
+        name = f"[{one.folder.name}](../experiments/{one.folder.name}/{README})"
+        rows.append((name, *map(str, (testable, *numbers, others))))
+    yield from table(("study", "claims", "reproduced", "not reproduced", "undecided", "not measured", "separate"), rows)
