@@ -240,40 +240,6 @@ def test_the_lock_reads_back_and_the_report_has_the_spans(tmp_path: Path) -> Non
     assert clocks.endswith(" ppm") and distances.endswith(" us")
 
 
-ONE_RATE = STUDY.replace("host_rate: 1 Gbit/s, ", "")
-LOT = "{kind: parking_lot, bottlenecks: 2, rate: 20 Mbit/s, rtt: 30 ms, host_rate: 20 Mbit/s}"
-
-
-@pytest.mark.parametrize(
-    ("text", "key"),
-    [
-        (STUDY, None),
-        (ONE_RATE, None),
-        (STUDY + EXACT, "phases"),
-        (STUDY + "    phases: fixed\n", "phases"),
-        (STUDY + "    phases: fixed\n    hosts: {processing_time: {jitter: 600 us}}\n", None),
-        (STUDY + "    clock_tolerance: 0 ppm\n", None),
-        (ONE_RATE + "    clock_tolerance: 0 ppm\n" + NO_TIME, "clock_tolerance"),
-        (STUDY + "    clock_tolerance: 0 ppm\n" + NO_TIME, None),
-        (ONE_RATE.replace("receivers: 2}", "receivers: 2, bottleneck_queue: {kind: codel}}") + EXACT, None),
-        (ONE_RATE.replace("from: client2", "from: client1") + EXACT, None),
-    ],
-)
-def test_flows_in_exact_step_at_a_drop_tail_queue_are_warned_of(tmp_path: Path, text: str, key: str | None) -> None:
-    keys = [one.key for one in folder(tmp_path, text).warnings if "drop-tail" in one.message]
-    assert keys == ([f"experiments[0].{key}"] if key else [])
-
-
-def test_rates_of_a_row_of_bottlenecks_are_compared_too(tmp_path: Path) -> None:
-    text = STUDY.replace(STUDY.split("topology: ")[1].split("\n")[0], LOT)
-    text = text.replace("server1", "server").replace("server2", "sink1").replace("client2", "cross1")
-    text += "    clock_tolerance: 0 ppm\n" + NO_TIME
-    faster = text.replace("host_rate: 20 Mbit/s", "host_rate: 30 Mbit/s").replace("bottlenecks: 2", "bottlenecks: 1")
-    key = "experiments[0].clock_tolerance"
-    assert key in {one.key for one in folder(tmp_path, text).warnings}
-    assert key not in {one.key for one in folder(tmp_path, faster).warnings}
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -10,7 +10,7 @@ from fabricated_results import write_study
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.plan.settings import Setting, settings
+from longfat.plan.settings import Setting, expanded, settings
 from longfat.study.load import load_study
 
 
@@ -32,3 +32,9 @@ def test_the_expanded_plan_is_yaml_of_every_point_with_nothing_left_out(tmp_path
     assert [document["id"] for document in documents] == ["delay"] * 4 + ["one-drop"]
     assert [document["flows"][0]["algorithm"] for document in documents[1:3]] == [{"cca": "reno"}, {"cca": "highspeed"}]
     assert {document["memory"] for document in documents} == {"1 GiB"}
+
+
+def test_the_expanded_form_names_the_files_of_a_study() -> None:
+    study = load_study(Path(__file__).parents[2] / "experiments/gallery/program/study.yaml")
+    data = expanded(study.experiments[0].points[0].experiment, study)
+    assert yaml.safe_load(yaml.safe_dump(data))["programs"][0]["files"] == ["send.py", "receive.py"]

@@ -81,7 +81,7 @@ def test_a_file_of_a_study_leads_to_no_other_of_the_users(tmp_path: Path) -> Non
     study.mkdir()
     (tmp_path / "key").write_text("secret")
     (study / "send.py").symlink_to("../key")
-    with pytest.raises(StudyError, match=r"'send\.py' is a link out of the study's folder"):
+    with pytest.raises(StudyError, match=r"'send\.py' is not in the study's folder"):
         spec(study, OWN)
 
 
@@ -154,8 +154,8 @@ def test_whatever_is_no_plain_file_or_too_long_is_not_copied_and_the_reason_retu
     assert reasons == {
         "absent": "it is not there",
         "link": "it is a link",
-        "pipe": "it is no plain file",
-        "folder": "it is no plain file",
+        "pipe": "it is not a plain file",
+        "folder": "it is not a plain file",
         "secret": "it has 6 bytes, allowed 5",
     }
     assert not (tmp_path / "raw").exists()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -14,11 +13,9 @@ from pathlib import Path
 
 import pytest
 from tiny_images import empty_cache
-from typer.testing import CliRunner
 
 from longfat.builds.image import ImageBuild, build_image, load_image
 from longfat.builds.roots import open_root, root_fault
-from longfat.cli import app
 from longfat.system import store
 from longfat.system.files import flush_file_system
 
@@ -91,21 +88,6 @@ def test_a_damaged_root_is_composed_again_before_any_guest_starts(cache: Path, k
     assert (again / "usr/bin/python3").read_text() == "python"
     assert kind != "added" or not os.path.lexists(again / name)
     assert opened(built) == (root, [])
-
-
-def test_the_full_check_removes_a_root_with_a_damaged_copy_of_a_file(cache: Path) -> None:
-    built = build_image()
-    root, _ = opened(built)
-    program = root / "usr/bin/python3"
-    shutil.copy2(program, root / "copy")
-    (root / "copy").replace(program)
-    alter(program)
-    assert opened(built) == (root, []), "size and time are the same"
-    result = CliRunner().invoke(app, ["build", "image", "--verify"])
-    assert result.exit_code == 0
-    assert "damaged" in result.output
-    assert not root.parent.exists()
-    assert (opened(built)[0] / "usr/bin/python3").read_text() == "python"
 
 
 def test_image_and_root_are_on_the_disk_before_they_get_their_names(

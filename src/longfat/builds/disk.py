@@ -20,7 +20,7 @@ from pathlib import Path
 from longfat.builds.apt import source_lines
 from longfat.builds.image import RECIPE_FOLDER as IMAGES
 from longfat.builds.image import list_entries
-from longfat.builds.packages import is_there
+from longfat.builds.packages import require_programs
 from longfat.builds.programs import run_program
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
@@ -78,12 +78,7 @@ def boot_sector(boot: bytes, first: int, sectors: int) -> bytes:
 
 def _require() -> None:
     """Raise RigError unless this user and this machine can build a disk."""
-    missing = [package for program, package in NEEDED.items() if not is_there(program)]
-    if missing:
-        raise RigError(
-            f"packages for the machines' disk are missing: {' '.join(missing)}",
-            hint=f"as root: apt-get install --no-install-recommends {' '.join(missing)}",
-        )
+    require_programs(NEEDED, "the machines' disk")
     if os.geteuid() != 0:
         raise RigError(
             "only root can build the machines' disk, because its files belong to root",

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from longfat.builds.apt import source_lines
-from longfat.builds.listing import content_digest, entries, listing_digest, sha256_of
+from longfat.builds.listing import entries, listing_digest, sha256_of
 from longfat.builds.programs import run_program
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
@@ -50,13 +50,12 @@ class ImageRecipe:
 class ImageBuild:
     """A usable image: ``path`` is its unpacked root folder, ``digest`` the SHA-256 (hex) of its tar file.
 
-    ``listing_sha256`` and ``content_sha256`` are the digests by ``longfat.builds.listing`` of an undamaged ``path``.
+    ``listing_sha256`` is the digest by ``longfat.builds.listing`` of an undamaged ``path``.
     """
 
     path: Path
     digest: str
     listing_sha256: str
-    content_sha256: str
 
 
 def read_recipe(folder: Path) -> ImageRecipe:
@@ -109,16 +108,11 @@ def mmdebstrap_argv(recipe: ImageRecipe, *, mode: Mode, sources: Sequence[str], 
     ]
 
 
-def build_image(
-    *,
-    verify: bool = False,
-    recipe_folder: Path = RECIPE_FOLDER,
-    say: Callable[[str], None] = lambda line: None,
-) -> ImageBuild:
+def build_image(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None] = lambda line: None) -> ImageBuild:
     """Return the image of the recipe in ``recipe_folder``, from the cache folder or built now (about 30 s).
 
-    Every use compares names, sizes and times of all files with the build's record (some ms); ``verify`` also compares
-    their contents. Raises RigError if the image in the cache is damaged or cannot be built.
+    Every use compares names, sizes and times of all files with the build's record (some ms). Raises RigError if the
+    image in the cache is damaged or cannot be built.
     """
     recipe = read_recipe(recipe_folder)
     folder = cache_folder() / "images" / recipe.digest
@@ -127,34 +121,23 @@ def build_image(
         say(f"building the {recipe.suite} image with mmdebstrap (about 30 s)")
         _build(recipe, new, folder)
 
-    return load_image(keep(folder, make, "the image", "300 MB"), verify=verify)
+    return load_image(keep(folder, make, "the image", "300 MB"))
 
 
-def load_image(folder: Path, *, verify: bool = False) -> ImageBuild:
+def load_image(folder: Path) -> ImageBuild:
     """Return the image in ``folder`` after checking it. Raises RigError that names the damage."""
     root = folder / "root"
     try:
         facts = json.loads((folder / "image.json").read_text(encoding="utf-8"))
         if facts["format"] != FORMAT:
             raise ValueError(f"format {facts['format']!r} is not {FORMAT}")
-        image = ImageBuild(root, *(str(facts[key]) for key in ("digest", "listing_sha256", "content_sha256")))
+        image = ImageBuild(root, str(facts["digest"]), str(facts["listing_sha256"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(folder, f"image.json cannot be read ({error!r})") from error
-    fault = None
     if listing_digest(root) != image.listing_sha256:
         fault = "files of the unpacked image were changed, added or removed, or another user may not read them"
-    elif verify and sha256_of(folder / "image.tar") != image.digest:
-        fault = "image.tar does not have the digest it was built with"
-    elif verify and content_digest(root) != image.content_sha256:
-        fault = "a file of the unpacked image does not have the content it was built with"
-    if fault:
         raise _damaged(folder, fault)
     return image
-
-
-def composed_roots(images: Path, digest: str) -> list[Path]:
-    """Return the folders of the roots composed of the image with this digest; ``images`` holds all images."""
-    return sorted((images.parent / "roots").glob(f"{digest[:16]}-*"))
 
 
 def _damaged(folder: Path, fault: str) -> RigError:
@@ -179,12 +162,11 @@ def _build(recipe: ImageRecipe, new: Path, folder: Path) -> None:
         "format": FORMAT,
         "digest": sha256_of(tar),
         "listing_sha256": listing_digest(new / "root"),
-        "content_sha256": content_digest(new / "root"),
         "packages": _installed(new / "root" / "var/lib/dpkg/status"),
     }
     (new / "image.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     # They link to files of an image that is gone, perhaps because it was damaged.
-    for composed in composed_roots(folder.parent, str(facts["digest"])):
+    for composed in (folder.parents[1] / "roots").glob(f"{str(facts['digest'])[:16]}-*"):
         shutil.rmtree(composed)
 
 

@@ -48,22 +48,6 @@ def listing_digest(root: Path, *, left_out: str = "") -> str:
     return digest.hexdigest()
 
 
-def content_digest(root: Path, *, left_out: str = "", known: dict[tuple[int, int], str] | None = None) -> str:
-    """Compute SHA-256 over path and content of every regular file outside the folder ``left_out``.
-
-    ``known`` keeps the digests of single files by device and inode: a file with many names is read once.
-    """
-    digest, known = hashlib.sha256(), {} if known is None else known
-    for path, entry in entries(str(root), left_out=left_out):
-        if entry.is_file(follow_symlinks=False):
-            facts = entry.stat(follow_symlinks=False)
-            file = (facts.st_dev, facts.st_ino)
-            if file not in known:
-                known[file] = sha256_of(Path(entry.path))
-            digest.update(f"{path}\0{known[file]}\n".encode(errors="surrogateescape"))
-    return digest.hexdigest()
-
-
 def tree_digest(root: Path) -> str:
     """Compute SHA-256 over the path of everything below ``root``, the content of files and the target of links."""
     digest = hashlib.sha256()

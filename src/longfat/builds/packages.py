@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from longfat.system.errors import RigError
@@ -15,13 +16,18 @@ from longfat.system.errors import RigError
 
 def require_packages(listing: Path) -> None:
     """Raise RigError with the missing packages of ``listing`` and the command that installs them."""
-    missing = missing_packages(listing.read_text(encoding="utf-8"))
+    _require(missing_packages(listing.read_text(encoding="utf-8")), "this build", listing.name)
+
+
+def require_programs(packages: Mapping[str, str], what: str) -> None:
+    """Raise RigError with the missing programs' packages; ``packages`` has the package of each program."""
+    _require([package for program, package in packages.items() if not is_there(program)], what)
+
+
+def _require(missing: list[str], what: str, where: str | None = None) -> None:
     if missing:
-        raise RigError(
-            f"packages for this build are missing: {' '.join(missing)}",
-            where=listing.name,
-            hint=f"as root: apt-get install --no-install-recommends {' '.join(missing)}",
-        )
+        hint = f"as root: apt-get install --no-install-recommends {' '.join(missing)}"
+        raise RigError(f"packages for {what} are missing: {' '.join(missing)}", where=where, hint=hint)
 
 
 def missing_packages(listing: str, *, wanted: bool = False) -> list[str]:

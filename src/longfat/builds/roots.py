@@ -14,10 +14,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from longfat.builds.image import ImageBuild, composed_roots
-from longfat.builds.listing import content_digest, listing_digest, tree_digest
+from longfat.builds.image import ImageBuild
+from longfat.builds.listing import listing_digest, tree_digest
 from longfat.system.errors import RigError
-from longfat.system.locks import held
+<<<<<<< HEAD
+from longfat.system.locks import hold
+=======
+>>>>>>> wp/s1
 from longfat.system.store import keep
 
 FORMAT = 1
@@ -69,6 +72,7 @@ def root_fault(folder: Path, image: ImageBuild) -> str | None:
     return None
 
 
+<<<<<<< HEAD
 def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
     """Read every file of every root composed of ``image`` and remove the damaged roots, with a message to ``say``.
 
@@ -82,7 +86,7 @@ def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
         if fault is None:
             continue
         try:
-            with held(folder.parent / LOCK):
+            with hold(folder.parent / LOCK):
                 shutil.rmtree(folder)
         except OSError as error:
             raise RigError(
@@ -91,6 +95,8 @@ def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
         say(f"the composed root was damaged ({fault}) and is removed; the next start composes another: {folder}")
 
 
+=======
+>>>>>>> wp/s1
 def _link(source: str, target: str) -> None:
     """Make a hard link, or a copy if the kernel refuses one, for example of another user's file."""
     try:

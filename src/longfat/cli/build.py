@@ -15,7 +15,6 @@ from longfat.builds.image import build_image
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import TARGETS
 from longfat.builds.oci import build_oci
-from longfat.builds.roots import remove_damaged_roots
 from longfat.cli.console import say_place
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, require_kernel
 
@@ -34,15 +33,9 @@ def kernel(
     say_place(console, "kernel", build_kernel(TARGETS[target], name, say=console.print).path)
 
 
-def image(
-    console: Console,
-    verify: Annotated[bool, typer.Option(help="compare every byte, also in the composed roots")] = False,
-) -> None:
+def image(console: Console) -> None:
     """Build the userland image."""
-    built = build_image(verify=verify, say=console.print)
-    if verify:
-        remove_damaged_roots(built, console.print)
-    say_place(console, "image", built.path)
+    say_place(console, "image", build_image(say=console.print).path)
 
 
 def disk(console: Console) -> None:

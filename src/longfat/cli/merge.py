@@ -18,7 +18,7 @@ from longfat.plan.lockfile import LOCK, read_lock, require_same
 from longfat.relations.firsts import FIRST
 from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.system.errors import Problem, RigError, StudyError
-from longfat.system.files import write_once
+from longfat.system.files import write_whole
 
 
 def merge(
@@ -35,7 +35,8 @@ def merge(
     with open_results(results) as target:
         try:
             joined = merge_records(target.raw, raws)
-            if lock is not None and write_once(target.lock, lock.read_bytes()):
+            if lock is not None and not target.lock.exists():
+                write_whole(target.lock, lock.read_bytes())
                 write_checksums(target.path, "lock", [target.lock])
             _keep_first(target.path, folders)
         except OSError as error:
@@ -83,8 +84,8 @@ def _text(lock: Path) -> str:
 def _keep_first(target: Path, folders: Sequence[Path]) -> None:
     """Copy the oldest record of the claims (docs/data.md), unless the target has one."""
     firsts = [folder / FIRST for folder in folders if (folder / FIRST).exists()]
-    if firsts:
-        write_once(target / FIRST, min(firsts, key=_time_of).read_bytes())
+    if firsts and not (target / FIRST).exists():
+        write_whole(target / FIRST, min(firsts, key=_time_of).read_bytes())
 
 
 def _time_of(first: Path) -> str:

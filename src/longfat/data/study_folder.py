@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study's folder, passed to all parts of a command, so that each of its files is read and checked once.
 
-Owns the names of the files, and the experiments of an artifact: those of its figures and claims. Must not know results.
+Owns the names of the files, and the experiments of an artifact, which its figures and claims name. Must not know
+results.
 """
 
 from __future__ import annotations

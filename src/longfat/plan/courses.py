@@ -6,58 +6,61 @@ Must not know any topology: it compares links with links.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from longfat.spec.runspec import Change, Interface, Link, Trace
+from longfat.study.changing import Changing, changed
 
 End = tuple[int, Literal["a", "b"]]
 """The number of a link, and one of its ends."""
 
+Topology = TypeVar("Topology", bound=Changing)
 
-class Course:
-    """Links, and the changes of each of their ends."""
 
-    def __init__(self, links: Sequence[Link]) -> None:
-        self._links = tuple(links)
-        self._traces: dict[End, Trace | None] = {}
-        self._changes: dict[End, dict[int, Change]] = {}
+def with_changes(
+    topology: Topology, lay: Callable[[Topology], tuple[Link, ...]], forward: Collection[End], backward: Collection[End]
+) -> tuple[Link, ...]:
+    """Return the links of a topology with its traces, changes and outages.
 
-    def follow(self, ends: Iterable[End], trace: Trace | None) -> None:
-        """Let the rate of ends follow a trace."""
-        self._traces |= dict.fromkeys(ends, trace)
+    ``lay`` returns the links of a topology without them. All packets leave the ends ``forward`` towards the receivers,
+    and the ends ``backward`` towards the senders.
+    """
+    changes: dict[End, dict[int, Change]] = {}
 
-    def differ(self, at_us: int, before: Sequence[Link], after: Sequence[Link]) -> None:
-        """From a given time on, change every end from its rate and delay in ``before`` to those in ``after``."""
-        for number, (old, new) in enumerate(zip(before, after, strict=True)):
-            for side, was, becomes in (("a", old.a.egress, new.a.egress), ("b", old.b.egress, new.b.egress)):
-                if was.rate_bps != becomes.rate_bps:
-                    self._note((number, side), at_us, rate_bps=becomes.rate_bps)
-                if was.delay_us != becomes.delay_us:
-                    self._note((number, side), at_us, delay_us=becomes.delay_us)
+    def note(end: End, at_us: int, **what: Any) -> None:
+        own = changes.setdefault(end, {})
+        own[at_us] = replace(own.get(at_us, Change(at_us)), **what)
 
-    def hold(self, ends: Iterable[End], at_us: int, duration_us: int) -> None:
-        """Let no packet leave the ends for a time."""
-        for end in ends:
-            self._note(end, at_us, held=True)
-            self._note(end, at_us + duration_us, held=False)
+    now = topology
+    for change in topology.changes:
+        before, now = lay(now), changed(now, change)
+        for end, key, value in _differences(before, lay(now)):
+            note(end, change.at.value, **{key: value})
+        if change.outage:
+            for end in (*forward, *backward):
+                note(end, change.at.value, held=True)
+                note(end, change.at.value + change.outage.value, held=False)
+    traces: dict[End, Trace | None] = {}
+    for ends, trace in ((forward, topology.trace), (backward, topology.reverse_trace)):
+        traces |= dict.fromkeys(ends, trace.trace if trace else None)
 
-    def links(self) -> tuple[Link, ...]:
-        """Return the links with all changes."""
-        return tuple(
-            replace(link, a=self._changed(link.a, (number, "a")), b=self._changed(link.b, (number, "b")))
-            for number, link in enumerate(self._links)
-        )
+    def with_own(interface: Interface, end: End) -> Interface:
+        own = tuple(change for _, change in sorted(changes.get(end, {}).items()))
+        return replace(interface, egress=replace(interface.egress, changes=own, trace=traces.get(end)))
 
-    def _note(self, end: Any, at_us: int, **what: Any) -> None:
-        """Merge changes at one time; the last value of a setting counts."""
-        changes = self._changes.setdefault(end, {})
-        changes[at_us] = replace(changes.get(at_us, Change(at_us)), **what)
+    return tuple(
+        replace(link, a=with_own(link.a, (number, "a")), b=with_own(link.b, (number, "b")))
+        for number, link in enumerate(lay(topology))
+    )
 
-    def _changed(self, interface: Interface, end: End) -> Interface:
-        changes = tuple(change for _, change in sorted(self._changes.get(end, {}).items()))
-        trace = self._traces.get(end)
-        if not changes and trace is None:
-            return interface
-        return replace(interface, egress=replace(interface.egress, changes=changes, trace=trace))
+
+def _differences(before: tuple[Link, ...], after: tuple[Link, ...]) -> Iterator[tuple[End, str, int | None]]:
+    """Yield each end whose rate or delay differs, with the name of the setting and its new value."""
+    for number, (old, new) in enumerate(zip(before, after, strict=True)):
+        sides: tuple[tuple[Literal["a", "b"], Interface, Interface], ...] = ("a", old.a, new.a), ("b", old.b, new.b)
+        for side, was, becomes in sides:
+            for key in ("rate_bps", "delay_us"):
+                if getattr(was.egress, key) != getattr(becomes.egress, key):
+                    yield (number, side), key, getattr(becomes.egress, key)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from longfat.plan.courses import Course, End
+from longfat.plan.courses import with_changes
 from longfat.spec.network import MIDDLE
 from longfat.spec.runspec import Egress, Interface, Link, Queue, Role
-from longfat.study.changing import changed
 from longfat.study.graphs import Graph, GraphLink
 from longfat.study.study import HostSettings
 
@@ -42,21 +42,8 @@ def graph_links(graph: Graph, hosts: HostSettings, *, real_time: bool) -> tuple[
 
     found: list[Link] = []
     for number, link in enumerate(graph.links):
-        laid = lay(number, link)
-        course = Course(laid)
-        first: End = (0, "a")
-        last: End = (len(laid) - 1, "b")
-        if link.trace:
-            course.follow([first], link.trace.trace)
-        if link.reverse_trace:
-            course.follow([last], link.reverse_trace.trace)
-        now = link
-        for change in link.changes:
-            before, now = now, changed(now, change)
-            course.differ(change.at.value, lay(number, before), lay(number, now))
-            if change.outage:
-                course.hold([first, last], change.at.value, change.outage.value)
-        found += course.links()
+        parts = 2 if _needs_node(link, real_time=real_time) else 1
+        found += with_changes(link, partial(lay, number), [(0, "a")], [(parts - 1, "b")])
     return tuple(found)
 
 

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from longfat.plan.model import Plan
@@ -23,10 +21,14 @@ def write_lock(plan: Plan, path: Path) -> None:
     Raises StudyError if the folder cannot be written, or has the results of another study.
     """
     require_study(path, plan.study)
-    with _writing(path):
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, plan.to_json())
         write_checksums(path.parent, "lock", [path])
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        hint = "name a writable folder with --results"
+        raise StudyError(f"the lock cannot be written: {reason}", where=str(path), hint=hint) from error
 
 
 def require_same(text: str, place: str, other: str, other_place: str) -> None:
@@ -37,23 +39,12 @@ def require_same(text: str, place: str, other: str, other_place: str) -> None:
         one, two = json.loads(text), json.loads(other)
         names = sorted(key for key in {*one, *two} if one.get(key) != two.get(key))
     except (ValueError, TypeError, AttributeError, RecursionError):
-        names = ["what can be read of it"]
+        names = ["their readable parts"]
     raise StudyError(
         f"the lock differs from {place} in {', '.join(names)}",
         where=other_place,
         hint="one version of Longfat, kernel and image, one study and one set of options give the same lock",
     )
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Raise StudyError instead of OSError."""
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        hint = "name a writable folder with --results"
-        raise StudyError(f"the lock cannot be written: {reason}", where=str(path), hint=hint) from error
 
 
 def require_study(path: Path, study: str) -> None:

@@ -7,7 +7,7 @@ Pure. Owns the settings as a manifest has them; the settings of a run are in ``l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,7 +15,9 @@ from pydantic import BaseModel
 from longfat.spec.runspec import RunSpec
 from longfat.spec.units import Quantity, Size
 from longfat.study.catalog.stacks import kernel_of_stack
+from longfat.study.changing import TraceFile
 from longfat.study.models import Experiment
+from longfat.study.schema.files import StudyFile
 from longfat.study.study import Study, host_settings
 from longfat.study.traffic import SECTIONS
 from longfat.study.traffic.algorithm import Algorithm
@@ -60,18 +62,7 @@ def _host_settings(experiment: Experiment, study: Study) -> Iterator[tuple[str, 
     resolved = host_settings(study.header.hosts, experiment.hosts)
     if resolved.processing_time:
         yield "hosts.processing_time.jitter", Setting(str(resolved.processing_time.jitter), default=False)
-    for name in (
-        "mtu",
-        "txqueuelen",
-        "tx_ring",
-        "interrupt_moderation",
-        "packet_time",
-        "input_queue",
-        "window_meaning",
-        "recovery",
-        "offloads",
-        "image",
-    ):
+    for name in (field.name for field in fields(resolved) if field.name not in ("processing_time", "sysctls")):
         value = getattr(resolved, name)
         default = all(getattr(layer, name) is None for layer in layers)
         if value not in (None, ()) and not (name == "input_queue" and not resolved.packet_time):
@@ -101,7 +92,7 @@ def per_host(experiment: Experiment, study: Study) -> dict[str, dict[str, Any]]:
 
 def _leaves(path: str, value: Any, study: Study, *, default: bool) -> Iterator[tuple[str, Setting]]:
     if isinstance(value, Algorithm):
-        first = f"{value.cca} of {value.source}" if value.source else value.cca
+        first = f"{value.cca} of {value.file.name}" if value.file else value.cca
         parts = [first, *(f"{name} {_text(given)}" for name, given in value.parameters.items())]
         yield path, Setting(", ".join(parts), default)
     elif isinstance(value, BaseModel):
@@ -161,7 +152,7 @@ def _with_algorithm(traffic: BaseModel, study: Study) -> Mapping[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Quantity):
+    if isinstance(value, Quantity | StudyFile | TraceFile):
         return str(value)
     if isinstance(value, Algorithm):
         return value.given

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from longfat.plan.courses import Course, End
+from longfat.plan.courses import End, with_changes
 from longfat.plan.graphs import graph_links, graph_roles
 from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
-from longfat.study.changing import changed
 from longfat.study.graphs import Graph, ParkingLot
 from longfat.study.models import Drop
 from longfat.study.study import HostSettings
-from longfat.study.topologies import Delay, Direct, Dumbbell, end_hosts
+from longfat.study.topologies import Delay, Direct, Dumbbell, delays_us
 
 AnyTopology = Direct | Delay | Dumbbell
 Named = AnyTopology | Graph | ParkingLot
@@ -32,7 +31,16 @@ def nodes_of(topology: Named, *, real_time: bool) -> dict[str, Role]:
     if graph := _graph(topology):
         return graph_roles(graph, real_time=real_time)
     assert isinstance(topology, AnyTopology)
-    return roles(topology, delay_node=needs_delay_node(topology, real_time=real_time))
+    delay_node = _needs_delay_node(topology, real_time=real_time)
+    senders, receivers = topology.sides
+    result: dict[str, Role] = dict.fromkeys(senders, "sender")
+    if isinstance(topology, Dumbbell):
+        result["switch"] = "router"
+    if delay_node and not isinstance(topology, Direct):
+        result["delay"] = "router"
+    if isinstance(topology, Dumbbell) and (topology.reverse_queue or (not delay_node and len(receivers) > 1)):
+        result["switch2"] = "router"
+    return result | dict.fromkeys(receivers, "receiver")
 
 
 def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, real_time: bool) -> tuple[Link, ...]:
@@ -40,7 +48,10 @@ def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, r
     if graph := _graph(topology):
         return graph_links(graph, hosts, real_time=real_time)
     assert isinstance(topology, AnyTopology)
-    return links(topology, hosts, drops, delay_node=needs_delay_node(topology, real_time=real_time))
+    delay_node = _needs_delay_node(topology, real_time=real_time)
+    lay = _with_delay_node if delay_node else _with_delays
+    ways = _ways(topology, delay_node=delay_node)
+    return with_changes(_with_own_rates(topology), lambda now: lay(now, hosts, drops), *ways)
 
 
 def with_own_queues(links: tuple[Link, ...], lengths: Mapping[str, int]) -> tuple[Link, ...]:
@@ -58,45 +69,9 @@ def _graph(topology: Named) -> Graph | None:
     return topology.graph if isinstance(topology, ParkingLot) else topology if isinstance(topology, Graph) else None
 
 
-def needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
+def _needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
     """Return whether a separate node delays: in real time, and on an impaired path."""
-    return real_time or (not isinstance(topology, Direct) and topology.is_impaired)
-
-
-def roles(topology: AnyTopology, *, delay_node: bool) -> dict[str, Role]:
-    """Return the nodes with their roles: senders, routers, receivers."""
-    senders, receivers = _end_hosts(topology)
-    result: dict[str, Role] = dict.fromkeys(senders, "sender")
-    if isinstance(topology, Dumbbell):
-        result["switch"] = "router"
-    if delay_node and not isinstance(topology, Direct):
-        result["delay"] = "router"
-    if isinstance(topology, Dumbbell) and (topology.reverse_queue or (not delay_node and len(receivers) > 1)):
-        result["switch2"] = "router"
-    result.update(dict.fromkeys(receivers, "receiver"))
-    return result
-
-
-def links(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, ...], *, delay_node: bool) -> tuple[Link, ...]:
-    """Return the links from the senders to the receivers; ``a`` is the end nearer to the senders.
-
-    With ``delay_node``, a separate node delays, and no link has a rate and a delay.
-    """
-    lay = _with_delay_node if delay_node else _with_delays
-    laid = lay(topology, hosts, drops)
-    course = Course(laid)
-    forward, backward = _ways(topology, delay_node=delay_node)
-    if topology.trace:
-        course.follow(forward, topology.trace.trace)
-    if topology.reverse_trace:
-        course.follow(backward, topology.reverse_trace.trace)
-    now = _with_own_rates(topology)
-    for change in topology.changes:
-        before, now = now, changed(now, change)
-        course.differ(change.at.value, lay(before, hosts, drops), lay(now, hosts, drops))
-        if change.outage:
-            course.hold((*forward, *backward), change.at.value, change.outage.value)
-    return course.links()
+    return real_time or topology.is_impaired
 
 
 def _with_own_rates(topology: AnyTopology) -> AnyTopology:
@@ -109,7 +84,7 @@ def _with_own_rates(topology: AnyTopology) -> AnyTopology:
 
 def _ways(topology: AnyTopology, *, delay_node: bool) -> tuple[tuple[End, ...], tuple[End, ...]]:
     """Return the ends that all packets leave towards the receivers, and towards the senders."""
-    senders, receivers = _end_hosts(topology)
+    senders, receivers = topology.sides
     if not isinstance(topology, Dumbbell):
         return ((0, "a"),), ((int(delay_node and isinstance(topology, Delay)), "b"),)
     middle = len(senders)
@@ -123,9 +98,9 @@ def _with_delays(topology: AnyTopology, hosts: HostSettings, drops: tuple[Drop, 
     """Return links with rate and delay; deliberate drops happen on the longest link."""
     mtu = hosts.mtu.value
     shaped = _of_host(topology, hosts)
-    forward_us, reverse_us = _split(topology)
+    forward_us, reverse_us = delays_us(topology)
     planned = tuple(DeliberateDrop(drop.at.value, drop.packet) for drop in drops)
-    senders, receivers = _end_hosts(topology)
+    senders, receivers = topology.sides
     if not isinstance(topology, Dumbbell):
         there = replace(shaped, delay_us=forward_us, drops=planned)
         return (Link(Interface("client1", there), Interface("server", replace(shaped, delay_us=reverse_us)), mtu),)
@@ -153,10 +128,10 @@ def _with_delay_node(topology: AnyTopology, hosts: HostSettings, drops: tuple[Dr
     if isinstance(topology, Direct):
         back = _delayed(topology.rtt.value, topology)
         return (Link(Interface("client1", shaped), Interface("server", back), mtu),)
-    forward_us, reverse_us = _split(topology)
+    forward_us, reverse_us = delays_us(topology)
     planned = tuple(DeliberateDrop(drop.at.value, drop.packet) for drop in drops)
     reverse = replace(_delayed(reverse_us, topology), impairment=topology.backward)
-    senders, receivers = _end_hosts(topology)
+    senders, receivers = topology.sides
     outward = [
         Link(Interface("delay", _to_receiver(forward_us + further_us, topology, planned)), Interface(name, shaped), mtu)
         for name, further_us in zip(receivers, _further_us(topology, len(receivers)), strict=True)
@@ -185,34 +160,16 @@ def _further_us(topology: Delay | Dumbbell, receivers: int) -> tuple[int, ...]:
 def _queued(topology: Dumbbell, hosts: HostSettings) -> dict[str, Egress]:
     """Return rate and queue of each port of a switch, by the queue's key."""
     queues = topology.queues(hosts.mtu)
-    found = {key: Egress(place.rate.value, queue=queue.to_run(place)) for key, queue, place in queues}
+    found = {str(key): Egress(place.rate.value, queue=queue.to_run(place)) for (key,), queue, place in queues}
     if topology.policer:
         found["bottleneck_queue"] = replace(found["bottleneck_queue"], policer=topology.policer.to_run)
     return found
-
-
-def _end_hosts(topology: AnyTopology) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if isinstance(topology, Dumbbell):
-        return end_hosts(topology.kind, topology.senders, topology.receivers)
-    return end_hosts(topology.kind)
 
 
 def _of_host(topology: AnyTopology, hosts: HostSettings) -> Egress:
     """Return the egress of a host, on its side of the delay."""
     rate = (isinstance(topology, Dumbbell) and topology.host_rate) or topology.rate
     return Egress() if rate == "unlimited" else Egress(rate.value, queue=Queue("pfifo", hosts.local_queue))
-
-
-def _split(topology: AnyTopology) -> tuple[int, int]:
-    """Return the microseconds of delay towards the receivers and towards the senders."""
-    rtt = topology.rtt.value
-    if isinstance(topology, Direct):
-        return rtt // 2, rtt - rtt // 2
-    if topology.delay_placement == "forward":
-        return rtt, 0
-    if topology.delay_placement == "reverse":
-        return 0, rtt
-    return rtt // 2, rtt // 2
 
 
 def _delayed(delay_us: int, topology: AnyTopology, drops: tuple[DeliberateDrop, ...] = ()) -> Egress:

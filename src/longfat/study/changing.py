@@ -16,10 +16,14 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
 from longfat.spec.runspec import Trace
-from longfat.spec.units import Duration
+from longfat.spec.units import Duration, Size
+from longfat.study.queues.kind import QueueKind
+from longfat.study.queues.limit import Place
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
+from longfat.study.schema.files import read_file
 from longfat.study.schema.names import Finding, shown
+from longfat.study.schema.names import Path as KeyPath
 
 FOLDER = "folder"
 """The name, in the context of a validation, of the folder that traces are named from."""
@@ -43,14 +47,7 @@ def _read(given: object, info: ValidationInfo) -> TraceFile:
     folder = (info.context or {}).get(FOLDER)
     if folder is None or f.REFERENCE.fullmatch(given):
         return TraceFile(given)
-    path = Path(folder) / given
-    if Path(given).is_absolute() or not path.resolve().is_relative_to(Path(folder).resolve()):
-        raise f.fault(f"{shown(given)} is not in the study's folder", "put the trace next to study.yaml")
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise f.fault(f"{shown(given)} cannot be read: {error.strerror}") from error
-    return TraceFile(given, trace_of(content, given))
+    return TraceFile(given, trace_of(read_file(Path(folder), given), given))
 
 
 TraceName = Annotated[TraceFile, PlainValidator(_read), WithJsonSchema({"type": "string"})]
@@ -119,9 +116,20 @@ class Changing(Closed):
     )
     reverse_trace: TraceName | None = Field(default=None, description="the same for the rate towards the senders")
 
+    @property
+    def is_impaired(self) -> bool:
+        """Whether the path has random losses or delays."""
+        return False
+
+    def queues(self, mtu: Size) -> tuple[tuple[KeyPath, QueueKind, Place], ...]:
+        """Return the queues of routers by path below the topology, and the place of each."""
+        return ()
+
     def change_findings(self, *, reverse_rate: bool) -> Iterator[Finding]:
-        """Yield changes out of order or in conflict; ``reverse_rate`` is whether the port of `reverse_trace` has a "
-        "rate."""
+        """Yield changes out of order or in conflict.
+
+        ``reverse_rate`` is whether the port of `reverse_trace` has a rate.
+        """
         over = Duration(0)
         for index, change in enumerate(self.changes):
             at = ("topology", "changes", index)
@@ -135,7 +143,7 @@ class Changing(Closed):
                 yield Finding((*at, "rate"), "cannot be combined with trace, which gives the rate at all times")
             if change.rtt and change.rtt.value % 2 and getattr(self, "delay_placement", "split") == "split":
                 yield Finding((*at, "rtt"), f"{change.rtt} cannot be split into two whole microseconds")
-            if (change.rtt or change.outage) and getattr(self, "is_impaired", False):
+            if (change.rtt or change.outage) and self.is_impaired:
                 key = "rtt" if change.rtt else "outage"
                 yield Finding((*at, key), "cannot be combined with loss or jitter: only wires can change their delay")
         if self.reverse_trace and not reverse_rate:

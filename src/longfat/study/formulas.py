@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The formulas of derived values: arithmetic with numbers and quantities, exact and with dimensions checked.
 
-Owns their evaluation; the grammar is that of ``longfat.study.expressions``. It must not know where the values of
-names come from.
+Owns their evaluation; the grammar is in ``longfat.study.expressions``. Must not know the sources of the values of
+names.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -54,7 +54,7 @@ class Amount:
 
 
 def amount_of(given: Scalar) -> Amount | None:
-    """A number or the text of a quantity as an amount; None for any other text, true and false."""
+    """Return a number or the text of a quantity as an amount; None for other texts, true and false."""
     if isinstance(given, bool):
         return None
     if not isinstance(given, str):
@@ -69,7 +69,7 @@ def amount_of(given: Scalar) -> Amount | None:
 
 
 class Formula:
-    """A formula that has been read. Raises FormulaError where its text is none."""
+    """A parsed formula. Raises FormulaError for a text that is not a formula."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -79,7 +79,7 @@ class Formula:
         self.names = tuple(dict.fromkeys(str(node.children[0]) for node in self._tree.find_data("name")))
 
     def value(self, value_of: Callable[[str], Amount]) -> int | float | str:
-        """The value as a manifest has it: a number, or the text of a quantity.
+        """Return the value in the form of a manifest: a number, or the text of a quantity.
 
         ``value_of`` gives the amount of a name or raises StudyError. Raises FormulaError when a name has none, the
         dimensions do not match, or a quantity is not a whole number of its base unit.
@@ -94,7 +94,7 @@ class Formula:
             if whole < 0:
                 raise FormulaError(f"the result is negative; {kind.dimension} must be 0 or more", 1)
             if whole.denominator != 1:
-                hint = f"round(... / 1 {unit}) * 1 {unit} is one"
+                hint = f"write round(... / 1 {unit}) * 1 {unit}"
                 raise FormulaError(f"the result is not a whole number of {unit}; values are never rounded", 1, hint)
             return str(kind(int(whole)))
         hint = "divide and multiply until the units fit"
@@ -116,8 +116,10 @@ def _evaluate(tree: Tree[Token], value_of: Callable[[str], Amount]) -> Amount:
             return value_of(text)
         except StudyError as error:
             raise FormulaError(error.message, column, error.hint) from error
-    parts = [_evaluate(one, value_of) for one in tree.children if isinstance(one, Tree)]
-    return _ARITHMETIC[str(tree.data)](parts, column)
+    one, *further = (_evaluate(part, value_of) for part in tree.children if isinstance(part, Tree))
+    if tree.data == "negate":
+        return Amount(-one.value, one.dimension)
+    return _arithmetic(str(tree.data), one, further[0], column)
 
 
 def _tree(child: Tree[Token] | Token) -> Tree[Token]:
@@ -131,51 +133,29 @@ def _quantity(text: str, column: int) -> Amount:
     except StudyError as error:
         raise FormulaError(error.message, column, error.hint) from error
     amount = amount_of(text)
-    if quantity is None or amount is None:  # the grammar knows no other units
+    if quantity is None or amount is None:  # the grammar has no other units
         raise FormulaError(f"{text!r} has more digits than a quantity may have", column)
     return amount
 
 
-def _alike(parts: list[Amount], what: str, column: int) -> tuple[int, int]:
+def _dimension(parts: list[Amount], what: str, column: int) -> tuple[int, int]:
+    """Return the dimension that all parts have. Raises FormulaError if they differ."""
     for part in parts[1:]:
         if part.dimension != parts[0].dimension:
             raise FormulaError(f"{what} needs amounts of one kind, but these are {parts[0]} and {part}", column)
     return parts[0].dimension
 
 
-def _add(parts: list[Amount], column: int) -> Amount:
-    dimension = _alike(parts, "+", column)
-    return Amount(parts[0].value + parts[1].value, dimension)
-
-
-def _subtract(parts: list[Amount], column: int) -> Amount:
-    dimension = _alike(parts, "-", column)
-    return Amount(parts[0].value - parts[1].value, dimension)
-
-
-def _multiply(parts: list[Amount], column: int) -> Amount:
-    (time, data), (time2, data2) = (part.dimension for part in parts)
-    return Amount(parts[0].value * parts[1].value, (time + time2, data + data2))
-
-
-def _divide(parts: list[Amount], column: int) -> Amount:
-    if not parts[1].value:
+def _arithmetic(operation: str, one: Amount, other: Amount, column: int) -> Amount:
+    """Return the sum, difference, product or quotient of two amounts."""
+    if operation in ("add", "subtract"):
+        dimension = _dimension([one, other], "+" if operation == "add" else "-", column)
+        return Amount(one.value + other.value if operation == "add" else one.value - other.value, dimension)
+    if operation == "divide" and not other.value:
         raise FormulaError("division by zero", column)
-    (time, data), (time2, data2) = (part.dimension for part in parts)
-    return Amount(parts[0].value / parts[1].value, (time - time2, data - data2))
-
-
-def _negate(parts: list[Amount], column: int) -> Amount:
-    return Amount(-parts[0].value, parts[0].dimension)
-
-
-_ARITHMETIC: Mapping[str, Callable[[list[Amount], int], Amount]] = {
-    "add": _add,
-    "subtract": _subtract,
-    "multiply": _multiply,
-    "divide": _divide,
-    "negate": _negate,
-}
+    sign = 1 if operation == "multiply" else -1
+    (time, data), (time2, data2) = one.dimension, other.dimension
+    return Amount(one.value * other.value**sign, (time + sign * time2, data + sign * data2))
 
 
 def _call(name: str, arguments: list[Amount], column: int) -> Amount:
@@ -183,7 +163,7 @@ def _call(name: str, arguments: list[Amount], column: int) -> Amount:
         message = f"unknown function {shown(name)}; allowed: {', '.join(FUNCTIONS)}"
         raise FormulaError(message, column, nearest(name, FUNCTIONS))
     if name in ("min", "max"):
-        dimension = _alike(arguments, name, column)
+        dimension = _dimension(arguments, name, column)
         values = [argument.value for argument in arguments]
         return Amount(min(values) if name == "min" else max(values), dimension)
     if len(arguments) != 1:

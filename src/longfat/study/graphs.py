@@ -67,18 +67,14 @@ class Policer(Closed):
                 f"{self.burst} takes longer to fill at {self.rate} than the kernel can keep; allowed: up to {most}"
             )
             yield Finding(("burst",), message)
-        elif self.burst < frame:
-            what = "a segment of hosts with offloads" if segmented else "a full frame"
-            yield Finding(("burst",), f"{self.burst} is less than {what}, {frame}, of which none would pass")
         elif not policer.passes(frame.value):
-            least = (
-                -(-frame.value * 10**9 // (policer.byte_rate * policer.TICK_NS)) * policer.TICK_NS * policer.byte_rate
-            )
-            message = (
-                f"{self.burst} at {self.rate}, which the kernel keeps in ticks of {policer.TICK_NS} ns, is less than a "
-                f"full frame, {frame}, of which none would pass"
-            )
-            yield Finding(("burst",), message, f"allowed: at least {Size(-(-least // 10**9))}")
+            tick_bytes = policer.byte_rate * policer.TICK_NS  # times 10^9
+            ticks = -(-frame.value * 10**9 // tick_bytes)
+            least = Size(-(-ticks * tick_bytes // 10**9))
+            what = "a segment of hosts with offloads" if segmented else "a full frame"
+            message = f"{self.burst} at {self.rate} never passes {what}, {frame}; allowed: at least {least}"
+            hint = f"the kernel keeps a burst in ticks of {policer.TICK_NS} ns"
+            yield Finding(("burst",), message, hint)
 
 
 class GraphLink(Impaired):
@@ -91,7 +87,7 @@ class GraphLink(Impaired):
 
     between: tuple[HostName, HostName] = Field(description="the two nodes")
     rate: HostRate = Field(description="rate towards the second node; unlimited: packets leave in no time")
-    reverse_rate: HostRate | None = Field(default=None, description="rate towards the first (default: that of `rate`)")
+    reverse_rate: HostRate | None = Field(default=None, description="rate towards the first (default: `rate`)")
     rtt: f.Delay = Field(
         default=Duration(0), description="its part of a round-trip time, half in each direction (default 0)"
     )
@@ -128,8 +124,8 @@ class Graph(Closed):
     links: tuple[GraphLink, ...] = Field(
         min_length=1,
         max_length=MOST_LINKS,
-        description="the links; packets take the way with the fewest of them, and of equal ones "
-        "that of the link listed first, in each direction by itself",
+        description="the links; packets take the way with the fewest links, and of several such ways the one whose "
+        "link is listed first, in each direction separately",
     )
 
     @property
@@ -156,8 +152,7 @@ class Graph(Closed):
         return any(link.is_impaired for link in self.links)
 
     def queues(self, mtu: Size) -> tuple[tuple[Path, QueueKind, Place], ...]:
-        """Return the queues of the routers' ports that have a rate, by path below the topology, and the place of "
-        "each."""
+        """Return the queues of the routers' ports with a rate by path below the topology, and the place of each."""
         found: list[tuple[Path, QueueKind, Place]] = []
         rtt = self.rtt
         for number, link in enumerate(self.links):

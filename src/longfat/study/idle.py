@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 from longfat.spec.units import Size
 from longfat.study.catalog.ccas import CCAS
-from longfat.study.graphs import Graph, ParkingLot
 from longfat.study.models import Experiment, Header
 from longfat.study.schema.names import Finding
 from longfat.study.study import SweptExperiment
-from longfat.study.topologies import Direct, Dumbbell
 from longfat.study.traffic.algorithm import Algorithm
 
 
@@ -45,10 +43,7 @@ def varies(experiment: Experiment, header: Header) -> bool:
         or bool(experiment.hosts.processing_time or header.hosts.processing_time)
         or any(one.draws for one in experiment.sent)
         or bool(probes.capture and probes.capture_loss)
-        or (not isinstance(topology, Direct) and topology.is_impaired)
-        or (isinstance(topology, Dumbbell) and topology.bottleneck_queue.draws)
-        or (
-            isinstance(topology, Graph | ParkingLot) and any(queue.draws for _, queue, _ in topology.queues(Size(1500)))
-        )
+        or topology.is_impaired
+        or any(queue.draws for _, queue, _ in topology.queues(Size(1500)))
         or any(algorithm.definition.draws for algorithm in used)
     )

@@ -3,14 +3,25 @@
 
 from __future__ import annotations
 
-from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from typing import Annotated
+
+from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema
 
 from longfat.study import catalogued as c
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Piece
-from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
+from longfat.study.schema.fields import fault
+from longfat.study.schema.names import shown
 from longfat.study.traffic.own import own_file
+
+
+def _read(given: object, info: ValidationInfo) -> Piece:
+    if not isinstance(given, str) or not given.strip():
+        raise fault(f"{shown(given)} is not the name of a file")
+    return own_file((info.context or {})["folder"], given)
+
+
+Patch = Annotated[Piece, PlainValidator(_read), WithJsonSchema({"type": "string", "pattern": r"\S"})]
 
 
 class Kernel(Closed):
@@ -19,27 +30,13 @@ class Kernel(Closed):
     base: c.BaseKernelName = Field(
         default=DEFAULT_KERNEL, description=f"kernel that is patched, a name of `kernels/` (default {DEFAULT_KERNEL})"
     )
-    patches: tuple[f.Text, ...] = Field(
+    patches: tuple[Patch, ...] = Field(
         min_length=1,
         description="files of the study's folder, as `git format-patch` makes them; they are applied in this order, "
         "after the patches of `base`",
     )
-    _pieces: tuple[Piece, ...] = PrivateAttr(default=())
 
     @property
     def own(self) -> OwnKernel:
         """The kernel to build."""
-        return OwnKernel(self.base, self._pieces)
-
-    @model_validator(mode="after")
-    def _read_patches(self, info: ValidationInfo) -> Kernel:
-        pieces, faults = [], []
-        for index, name in enumerate(self.patches):
-            try:
-                pieces.append(own_file((info.context or {})["folder"], name))
-            except PydanticCustomError as error:
-                faults.append(InitErrorDetails(type=error, loc=("patches", index), input=name))
-        if faults:
-            raise ValidationError.from_exception_data("Kernel", faults)
-        self._pieces = tuple(pieces)
-        return self
+        return OwnKernel(self.base, self.patches)

@@ -10,14 +10,12 @@ from longfat.spec.runspec import RunSpec
 from longfat.spec.units import Duration, Size
 from longfat.study.catalog.ccas import STACK_PARAMETERS
 from longfat.study.catalog.offloads import SEGMENTING
-from longfat.study.graphs import MOST_LINKS, Graph, ParkingLot
+from longfat.study.graphs import MOST_LINKS, Graph, ParkingLot, Policer
 from longfat.study.impairments import impairment_findings
 from longfat.study.models import Experiment, Hosts
-from longfat.study.queues.kind import QueueKind
-from longfat.study.queues.limit import Place
-from longfat.study.schema.names import Finding
+from longfat.study.schema.names import Finding, Path
 from longfat.study.study import host_settings
-from longfat.study.topologies import Delay, Direct, Dumbbell
+from longfat.study.topologies import Delay, Direct, Dumbbell, delays_us
 from longfat.study.traffic import SECTIONS
 from longfat.study.traffic.algorithm import Algorithm
 from longfat.study.traffic.kind import TcpEntry
@@ -212,9 +210,7 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
         message = f"{topology.rtt} cannot be split into two whole microseconds"
         yield Finding(("topology", "rtt"), message, "use an even number, or delay_placement: forward")
     if not isinstance(topology, Direct):
-        whole, half = topology.rtt.value, topology.rtt.value // 2
-        shares = {"forward": (whole, 0), "split": (half, half), "reverse": (0, whole)}
-        yield from impairment_findings(topology, *shares[topology.delay_placement])
+        yield from impairment_findings(topology, *delays_us(topology))
     has_queue = not isinstance(topology, Dumbbell) or topology.reverse_queue is not None
     yield from topology.change_findings(reverse_rate=has_queue)
     if isinstance(topology, Dumbbell) and topology.further_delays:
@@ -231,28 +227,22 @@ def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     topology, mtu = experiment.topology, host_settings(hosts, experiment.hosts).mtu
     senders = {one.sender: host_settings(hosts, experiment.hosts, one.sender) for one in experiment.sent}
     segmented = any(not SEGMENTING.isdisjoint(own.offloads) for own in senders.values())
-    if segmented and not isinstance(topology, Direct | Delay):
+    if segmented:
         for kind in dict.fromkeys(queue.name for _, queue, _ in topology.queues(mtu) if queue.counts_packets):
             message = f"with tso or gso a packet has up to 64 KiB, and the limit of queue {kind} counts packets"
             hint = "turn both off, or take a queue that counts bytes: bfifo, red or cake"
             yield Finding(("hosts", "offloads"), message, hint)
-    if isinstance(topology, Graph | ParkingLot):
-        for path, queue, place in topology.queues(mtu):
-            yield from (finding.below("topology", *path) for finding in _faults_of(queue, place))
-    if isinstance(topology, Graph):
-        for number, link in enumerate(topology.links):
-            faults = link.policer.findings(mtu, segmented=segmented) if link.policer else ()
-            yield from (finding.below("topology", "links", number, "policer") for finding in faults)
+    for path, queue, place in topology.queues(mtu):
+        for finding in (*queue.findings(place), *queue.range_findings(place)):
+            yield finding.below("topology", *path)
+    policers: dict[Path, Policer | None] = {}
     if isinstance(topology, Dumbbell):
-        faults = topology.policer.findings(mtu, segmented=segmented) if topology.policer else ()
-        yield from (finding.below("topology", "policer") for finding in faults)
-        for key, queue, place in topology.queues(mtu):
-            yield from (finding.below("topology", key) for finding in _faults_of(queue, place))
-
-
-def _faults_of(queue: QueueKind, place: Place) -> Iterator[Finding]:
-    yield from queue.findings(place)
-    yield from queue.range_findings(place)
+        policers = {("policer",): topology.policer}
+    if isinstance(topology, Graph):
+        policers = {("links", number, "policer"): link.policer for number, link in enumerate(topology.links)}
+    for path, policer in policers.items():
+        for finding in policer.findings(mtu, segmented=segmented) if policer else ():
+            yield finding.below("topology", *path)
 
 
 def drop_findings(experiment: Experiment) -> list[Finding]:

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from longfat.spec.runspec import Scalar
-from longfat.study.axes import Sweep
 from longfat.study.catalog.kernels import KERNELS
 from longfat.study.changing import FOLDER
 from longfat.study.formulas import Formula, FormulaError
@@ -25,12 +24,13 @@ from longfat.study.lint import experiment_findings
 from longfat.study.models import Document, Experiment, Header, Hosts
 from longfat.study.points import Surroundings, concrete, reference_findings, references
 from longfat.study.profiles import Factors, profile_findings
+from longfat.study.schema.document import refused, repeated
 from longfat.study.schema.explain import explain
 from longfat.study.schema.fields import MOST_FLOWS, REFERENCE
 from longfat.study.schema.names import Finding, Path, shown, unknown
 from longfat.study.schema.source import Source, read_source
 from longfat.study.study import ExcludedPoint, Point, Study, SweptExperiment, host_settings
-from longfat.study.sweep import Cell, Level, Records, exclusion_of, factor_levels, grid, sweep_findings
+from longfat.study.sweep import Cell, Records, Sweep, exclusion_of, factor_levels, grid, sweep_findings
 from longfat.study.thinning import Profile, Profiles
 from longfat.study.topologies import TOPOLOGIES, end_hosts
 from longfat.study.traffic import SECTIONS
@@ -58,11 +58,9 @@ def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}),
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
     data, found = assumed(source.data, given)
     study, findings = _checked(source.file, data, only)
-    problems = [source.problem(finding) for finding in dict.fromkeys([*source.findings, *findings, *found])]
-    if problems or study is None:
-        problems.sort(key=lambda problem: problem.line or 0)
-        count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
-        raise StudyError(f"the study has {count}", problems=tuple(problems))
+    findings = [*source.findings, *findings, *found]
+    if findings or study is None:
+        raise refused(source, findings, "the study")
     return study
 
 
@@ -89,7 +87,7 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
     if not isinstance(raws, list) or not raws:
         message = "is required here: a list of at least one experiment"
         return None, [*findings, Finding(("experiments",), message)]
-    findings += _repeated(raws, "id", "experiment", ("experiments",))
+    findings += repeated(raws, "experiment", ("experiments",), "id")
     entries, found = inherited(raws, data.get("defaults"))
     findings += found
     named = {one.data["id"]: one for one in entries if one and isinstance(one.data.get("id"), str)}
@@ -240,19 +238,6 @@ def _validated(
         return None, explain(error, raw, within or model)
 
 
-def _repeated(raws: list[Any], key: str, what: str, section: Path) -> list[Finding]:
-    """Return a finding for each entry with the name of an earlier one."""
-    found: list[Finding] = []
-    seen: set[str] = set()
-    for index, raw in enumerate(raws):
-        name = raw.get(key) if isinstance(raw, dict) else None
-        if isinstance(name, str) and name in seen:
-            found.append(Finding((*section, index, key), f"{what} {name!r} is given twice; names are unique"))
-        if isinstance(name, str):
-            seen.add(name)
-    return found
-
-
 def _pair_findings(placed: Placed, named: Mapping[str, Placed]) -> Iterator[Finding]:
     """Yield a pair whose partner does not exist or itself takes its draws from another experiment."""
     partner = placed.data.get("pairs_with")
@@ -275,13 +260,12 @@ def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, lis
         return None, [*_found(found, placed), *_points(placed, Sweep(), {}, [], around)[2]]
     formulas, found = _formulas(sweep)
     for name, section in SECTIONS.items():
-        if isinstance(raw.get(name), list):
-            found += _repeated(raw[name], "name", section.one, (name,))
+        found += repeated(raw.get(name), section.one, (name,), "name")
     wrong = sweep_findings(sweep)
     found += [*wrong, *reference_findings(raw, sweep, formulas, around.misplaced)]
     levels = factor_levels(sweep, around.surroundings.records)
     # If a sweep cannot be expanded, check each single value of its factors.
-    cells = grid(sweep, levels) if not wrong else _single_cells(levels)
+    cells = [{name: level} for name, row in levels.items() for level in row] if wrong else grid(sweep, levels)
     points, excluded, faults = _points(placed, sweep, formulas, cells, around)
     findings = list(dict.fromkeys([*_found(found, placed), *faults]))
     if findings or not points:
@@ -305,10 +289,6 @@ def _formulas(sweep: Sweep) -> tuple[dict[str, Formula], list[Finding]]:
         except FormulaError as error:
             found.append(Finding(("sweep", "derived", name), error.message, error.hint))
     return formulas, found
-
-
-def _single_cells(levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
-    return [{name: level} for name, row in levels.items() for level in row]
 
 
 def _points(

@@ -15,13 +15,12 @@ from longfat.spec.links import DeliberateDrop
 from longfat.spec.runspec import CapturePoint
 from longfat.spec.units import Duration, Ratio
 from longfat.study import catalogued as c
-from longfat.study.axes import Sweep
-from longfat.study.graphs import Graph, ParkingLot
 from longfat.study.kernels import Kernel
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
+from longfat.study.sweep import Sweep
 from longfat.study.thinning import Profiles
-from longfat.study.topologies import Dumbbell, Topology, end_hosts
+from longfat.study.topologies import Topology
 from longfat.study.traffic import SECTIONS
 from longfat.study.traffic.algorithm import Algorithm
 from longfat.study.traffic.flows import Flow
@@ -88,7 +87,7 @@ class HostKeys(Closed):
 
 
 class OneHost(HostKeys):
-    """Settings of one sender or receiver, laid key by key over those of all hosts."""
+    """Settings of one sender or receiver, laid key by key over the settings of all hosts."""
 
     sysctls: dict[c.HostSysctlName, c.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
 
@@ -211,11 +210,7 @@ class Experiment(Closed):
     @property
     def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of the senders and of the receivers."""
-        topology = self.topology
-        if isinstance(topology, Graph | ParkingLot):
-            return topology.sides
-        counts = (topology.senders, topology.receivers) if isinstance(topology, Dumbbell) else (1, 1)
-        return end_hosts(topology.kind, *counts)
+        return self.topology.sides
 
     @property
     def every_flow(self) -> tuple[Flow, ...]:

@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from longfat.study.axes import Sweep
 from longfat.study.formulas import Amount, Formula, FormulaError, amount_of
 from longfat.study.inherit import Placed, overlay
 from longfat.study.schema.fields import REFERENCE
 from longfat.study.schema.names import Finding, Path, key_text, nearest, shown, unknown
-from longfat.study.sweep import Cell, Level, Records
+from longfat.study.sweep import Cell, Level, Records, Sweep
 from longfat.study.traffic import SECTIONS
 from longfat.system.errors import StudyError
 

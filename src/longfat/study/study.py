@@ -17,6 +17,8 @@ from longfat.study.models import Experiment, Header, HostKeys, Hosts, Processing
 from longfat.study.schema.names import Path
 from longfat.study.traffic.algorithm import Algorithm
 
+_ETHERNET_MTU = Size(1500)
+
 BACKEND = "backend"
 """The factor of a study that is compared over backends."""
 
@@ -129,20 +131,20 @@ def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> Swept
 
 @dataclass(frozen=True)
 class HostSettings:
-    """The settings of senders and receivers from study and experiment together."""
+    """The settings of senders and receivers from study and experiment together, by the names of ``HostKeys``."""
 
-    mtu: Size
-    txqueuelen: int
-    tx_ring: int
-    interrupt_moderation: Duration | None
-    packet_time: Duration | None
-    processing_time: ProcessingTime | None
-    input_queue: int
-    window_meaning: str
-    sysctls: dict[str, str]
-    offloads: tuple[str, ...]
-    image: str | None
-    recovery: str | None
+    mtu: Size = _ETHERNET_MTU
+    txqueuelen: int = 1000  # as of an Ethernet interface (DEFAULT_TX_QUEUE_LEN in Linux)
+    tx_ring: int = 0
+    interrupt_moderation: Duration | None = None
+    packet_time: Duration | None = None
+    input_queue: int = Card.input_packets
+    window_meaning: str = "effective"
+    recovery: str | None = None
+    offloads: tuple[str, ...] = ()
+    image: str | None = None
+    processing_time: ProcessingTime | None = None
+    sysctls: dict[str, str] = field(default_factory=dict)
 
     @property
     def local_queue(self) -> int:
@@ -157,8 +159,7 @@ class HostSettings:
         return found if found.words else None
 
     def requested_window(self, window: Size) -> int:
-        """Return the bytes to request of the socket: half of an effective window, because Linux doubles it "
-        "(socket(7))."""
+        """Return the bytes to request of the socket: half of an effective window, which Linux doubles (socket(7))."""
         return window.value // 2 if self.window_meaning == "effective" else window.value
 
     def window_of(self, buffer_bytes: int) -> Size:
@@ -167,31 +168,17 @@ class HostSettings:
 
 
 def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> HostSettings:
-    """Lay the experiment's settings over the study's, sysctls key by key, and fill in the defaults.
+    """Lay the experiment's settings over the study's and the defaults, sysctls key by key.
 
     With ``host``, the settings of this single host replace the settings of all hosts.
     """
-    everywhere = (experiment, study)
-    own = (level.per_host[host] for level in everywhere if host in level.per_host)
-    layers: tuple[HostKeys, ...] = (*own, *everywhere)
-    recovery = next((layer.recovery for layer in layers if layer.recovery), None)
-    return HostSettings(
-        mtu=next((layer.mtu for layer in everywhere if layer.mtu), Size(1500)),
-        # Linux gives an Ethernet interface a queue of 1000 packets (DEFAULT_TX_QUEUE_LEN).
-        txqueuelen=next((layer.txqueuelen for layer in layers if layer.txqueuelen), 1000),
-        interrupt_moderation=next(
-            (layer.interrupt_moderation for layer in layers if layer.interrupt_moderation is not None), None
-        ),
-        packet_time=next((layer.packet_time for layer in layers if layer.packet_time is not None), None),
-        processing_time=next((layer.processing_time for layer in layers if layer.processing_time), None),
-        input_queue=next((layer.input_queue for layer in layers if layer.input_queue), Card.input_packets),
-        tx_ring=next((layer.tx_ring for layer in layers if layer.tx_ring is not None), 0),
-        window_meaning=next((layer.window_meaning for layer in everywhere if layer.window_meaning), "effective"),
-        sysctls={
-            **{name: value for layer in reversed(layers) for name, value in layer.sysctls.items()},
-            **_RECOVERY.get(recovery or "", {}),
-        },
-        offloads=next((layer.offloads for layer in layers if layer.offloads is not None), ()),
-        image=next((layer.image for layer in layers if layer.image), None),
-        recovery=recovery,
-    )
+    own = (level.per_host[host] for level in (experiment, study) if host in level.per_host)
+    layers: tuple[HostKeys, ...] = (*own, experiment, study)
+    stated = {
+        name: value
+        for layer in reversed(layers)
+        for name in type(layer).model_fields
+        if name not in ("sysctls", "per_host") and (value := getattr(layer, name)) is not None
+    }
+    sysctls = {name: value for layer in reversed(layers) for name, value in layer.sysctls.items()}
+    return HostSettings(**stated, sysctls=sysctls | _RECOVERY.get(stated.get("recovery", ""), {}))

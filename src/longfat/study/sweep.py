@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of a sweep, and the checks that need only the sweep itself.
+"""A sweep: its keys, its expansion to points, and the checks that need only the sweep itself.
 
-Owns the expansion of product, zips and exclusions. Must not judge whether a value fits the place where it is used: the
-models do.
+Must not judge whether a value fits the place where it is used: the models do.
 """
 
 from __future__ import annotations
@@ -11,15 +10,77 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from longfat.spec.runspec import Scalar
 from longfat.spec.units import read_quantity
-from longfat.study.axes import Exclusion, Record, Sweep
+from longfat.study.schema import fields as f
+from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding, Path, nearest, unknown
 from longfat.system.errors import StudyError
 
 MAX_POINTS = 20_000  # more is a mistake: it would run for days
+
+
+class Exclusion(Closed):
+    """Points of a sweep that are left out, with the reason."""
+
+    when: dict[f.FactorName, f.FactorValue] = Field(min_length=1, description="factor values that must all match")
+    reason: f.Text = Field(description="the reason, for the report")
+
+
+class Record(Closed):
+    """A factor's value that is an inline record; the factor's value is its name."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Any]
+
+    name: f.Text = Field(description="value of the factor at this level")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All fields except the name."""
+        return dict(self.__pydantic_extra__)
+
+
+Value = Annotated[
+    Annotated[Record, Tag("<record>")] | Annotated[f.FactorValue, Tag("<value>")],
+    Discriminator(lambda given: "<record>" if isinstance(given, dict | Record) else "<value>"),
+]
+Factors = dict[f.FactorName, tuple[Value, ...]]
+
+
+class Sweep(Closed):
+    """The points at which an experiment is run: the product of all lists, and of the rows of each zip."""
+
+    product: Factors = Field(default={}, description="every combination")
+    zipped: Annotated[
+        Annotated[Factors, Tag("<one>")] | Annotated[tuple[Factors, ...], Tag("<several>")],
+        Discriminator(lambda given: "<several>" if isinstance(given, list | tuple) else "<one>"),
+    ] = Field(
+        default={},
+        alias="zip",
+        description="lists of equal length, read in parallel, or a list of such mappings, each a separate axis; a "
+        "list that nothing refers to names the rows",
+    )
+    derived: dict[f.FactorName, f.Text] = Field(
+        default={}, description="values that follow from the factors and the path, each by its formula"
+    )
+    exclude: tuple[Exclusion, ...] = Field(default=(), description="points left out")
+
+    @property
+    def zips(self) -> list[tuple[tuple[str | int, ...], Factors]]:
+        """Each zip with its path."""
+        if isinstance(self.zipped, dict):
+            return [(("zip",), self.zipped)] if self.zipped else []
+        return [(("zip", index), factors) for index, factors in enumerate(self.zipped)]
+
+    @property
+    def groups(self) -> list[tuple[tuple[str | int, ...], Factors]]:
+        """The product and each zip, with their paths."""
+        return [(("product",), self.product), *self.zips]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from longfat.spec.units import Duration, Size
 from longfat.study.changing import Changing
-from longfat.study.graphs import Graph, HostRate, ParkingLot, Policer
+from longfat.study.graphs import Graph, HostRate, ParkingLot, Policer, Sides
 from longfat.study.impairments import Impaired
 from longfat.study.queues import AnyQueue
 from longfat.study.queues.fifo import Pfifo
@@ -17,6 +17,7 @@ from longfat.study.queues.kind import QueueKind
 from longfat.study.queues.limit import Place
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
+from longfat.study.schema.names import Path
 
 Placement = Literal["split", "forward", "reverse"]
 
@@ -35,6 +36,11 @@ class Direct(Changing):
         default=Duration(100), description="round-trip time (default 100 us, because no real cable has none)"
     )
 
+    @property
+    def sides(self) -> Sides:
+        """Names of the sender and of the receiver."""
+        return end_hosts(self.kind)
+
 
 class Delay(Impaired):
     """A sender and a receiver with a delay element between them."""
@@ -51,6 +57,11 @@ class Delay(Impaired):
     delay_placement: Placement = Field(
         default="split", description="direction that is delayed; split: half in each direction"
     )
+
+    @property
+    def sides(self) -> Sides:
+        """Names of the sender and of the receiver."""
+        return end_hosts(self.kind)
 
 
 class Dumbbell(Impaired):
@@ -98,13 +109,26 @@ class Dumbbell(Impaired):
         description="by how much the round-trip time of each receiver is longer than `rtt` (default: not at all)",
     )
 
-    def queues(self, mtu: Size) -> tuple[tuple[str, QueueKind, Place], ...]:
-        """Return the queues of the switches by their keys, and the place of each."""
-        found = [("bottleneck_queue", self.bottleneck_queue, Place(self.rate, self.rtt, mtu.value))]
-        if self.reverse_queue:
-            place = Place(self.reverse_rate or self.rate, self.rtt, mtu.value)
-            found.append(("reverse_queue", self.reverse_queue, place))
-        return tuple(found)
+    @property
+    def sides(self) -> Sides:
+        """Names of the senders and of the receivers."""
+        return end_hosts(self.kind, self.senders, self.receivers)
+
+    def queues(self, mtu: Size) -> tuple[tuple[Path, QueueKind, Place], ...]:
+        """Return the queues of the switches by path below the topology, and the place of each."""
+        forward = ("bottleneck_queue",), self.bottleneck_queue, Place(self.rate, self.rtt, mtu.value)
+        if not self.reverse_queue:
+            return (forward,)
+        place = Place(self.reverse_rate or self.rate, self.rtt, mtu.value)
+        return (forward, (("reverse_queue",), self.reverse_queue, place))
+
+
+def delays_us(topology: Direct | Delay | Dumbbell) -> tuple[int, int]:
+    """Return the microseconds of delay towards the receivers and towards the senders."""
+    rtt = topology.rtt.value
+    if isinstance(topology, Direct):
+        return rtt // 2, rtt - rtt // 2
+    return {"forward": (rtt, 0), "split": (rtt // 2, rtt // 2), "reverse": (0, rtt)}[topology.delay_placement]
 
 
 TOPOLOGIES: dict[str, type[Closed]] = {
@@ -122,7 +146,7 @@ else:
     Topology = f.by_kind(TOPOLOGIES)
 
 
-def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> Sides:
     """Return the names of the senders and of the receivers of a topology."""
     count = (senders, receivers) if kind == "dumbbell" else (1, 1)
     clients = tuple(f"client{number}" for number in range(1, count[0] + 1))

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from longfat.spec.units import Rate
 from longfat.study.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.study.catalog.sysctls import SYSCTLS, any_interface
-from longfat.study.exact import exact_step
 from longfat.study.idle import idle_repetitions
 from longfat.study.models import Experiment, HostKeys, Hosts
 from longfat.study.schema.names import Finding, Path, nearest
 from longfat.study.schema.source import Source
 from longfat.study.study import Study, SweptExperiment, host_settings
-from longfat.study.topologies import Dumbbell, end_hosts
+from longfat.study.topologies import Dumbbell
 from longfat.system.errors import Problem
 
 
@@ -55,7 +54,7 @@ def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
     found: dict[tuple[str | int, ...], list[tuple[str, Finding]]] = {}
     for point in swept.points:
         place = ", ".join(f"{name}={label}" for name, label in point.labels.items())
-        for finding in (*_idle_queues(point.experiment, hosts), *exact_step(point.experiment, hosts)):
+        for finding in _idle_queues(point.experiment, hosts):
             found.setdefault(finding.path, []).append((place, finding))
     for places in found.values():
         place, first = places[0]
@@ -74,11 +73,14 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     host_rate = topology.host_rate or topology.rate
     if host_rate == "unlimited":
         return
-    clients, servers = end_hosts(topology.kind, topology.senders, topology.receivers)
+    clients, servers = topology.sides
     sending = {one.sender for one in experiment.sent}
-    ends = {"bottleneck_queue": ("switch", clients), "reverse_queue": ("switch2", servers)}
-    for key, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
-        (switch, before), held = ends[key], queue.to_run(place).limit_packets
+    ends: dict[Path, tuple[str, tuple[str, ...]]] = {
+        ("bottleneck_queue",): ("switch", clients),
+        ("reverse_queue",): ("switch2", servers),
+    }
+    for path, queue, place in topology.queues(host_settings(hosts, experiment.hosts).mtu):
+        (switch, before), held = ends[path], queue.to_run(place).limit_packets
         active = [name for name in before if name in sending]
         lengths = sorted({host_settings(hosts, experiment.hosts, name).local_queue for name in active})
         together = Rate(len(active) * host_rate.value)
@@ -91,7 +93,8 @@ def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
                 f"the queue of {switch!r}, {held} packets, cannot fill: {_listed(active)} before it {send} "
                 f"{rate} and {switch!r} at {place.rate}; packets wait in {wait} own queue of {local} packets"
             )
-            yield Finding(("topology", key), message, f"a host_rate above that of {switch!r}, or more senders, fill it")
+            hint = f"a host_rate above the rate of {switch!r}, or more senders, fill it"
+            yield Finding(("topology", *path), message, hint)
 
 
 def _listed(names: list[str]) -> str:

@@ -37,7 +37,7 @@ TIMESTAMP_US = 1000
 GOODPUT_TOLERANCE = 0.01
 
 # Share of the time in which some task that could run had no CPU because of others. On two idle cores a run's own
-# programs wait for each other about 10 % of it at 100 Mbit/s; four busy loops beside it make that 84 %.
+# programs wait for each other about 10 % of it at 100 Mbit/s; with four busy loops next to them it is 84 %.
 STARVED_SHARE = 0.25
 
 CARRIED_SLACK = 0.005
@@ -194,11 +194,11 @@ def goodput_is_possible(evidence: Evidence) -> Iterator[str]:
         ]
         if not crossing:
             continue
-        told = [reports[flow.name] for flow in crossing]
-        until_us = max(evidence.end_us or 0, *(_received_until_us(report) for report in told))
-        since_us = min(report["start_us"] for report in told)
+        own = [reports[flow.name] for flow in crossing]
+        until_us = max(evidence.end_us or 0, *(_received_until_us(report) for report in own))
+        since_us = min(report["start_us"] for report in own)
         span_us = max(until_us - since_us, 1)
-        found = sum(report["bytes_received"] for report in told) * 8e6 / span_us
+        found = sum(report["bytes_received"] for report in own) * 8e6 / span_us
         limit = _payload_bits(port, since_us, ceil(until_us)) * 1e6 / span_us
         if found > limit * (1 + GOODPUT_TOLERANCE):
             yield f"goodput over {port.name} is {found:.0f} bit/s, its rate allows {limit:.0f} bit/s"

@@ -16,13 +16,13 @@ from longfat.spec.runspec import Flow, RunSpec
 class Evidence:
     """RunSpec, ``achieved.json``, the list of ``flows.json``, and the end of a run.
 
-    ``told`` has the reports of programs of further traffic kinds, by the table that they become.
+    ``program_reports`` has the reports of the programs of other traffic kinds, by the name of their table.
     """
 
     spec: RunSpec
     achieved: Mapping[str, Any]
     reports: Sequence[Mapping[str, Any]]
-    told: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    program_reports: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     end_us: int | None = None
 
     @cached_property

@@ -6,11 +6,11 @@ Source, patches and configuration of a kernel are in its folder.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from longfat.study.schema.names import unknown
 from longfat.system.errors import StudyError
 
 DEFAULT_KERNEL = "linux-6.12"
@@ -68,8 +68,5 @@ OWN = "+"
 def require_kernel(name: str) -> None:
     """Raise StudyError with the allowed names unless ``name`` is one of them."""
     if name not in KERNELS:
-        near = difflib.get_close_matches(name, KERNELS, n=1)
-        raise StudyError(
-            f"unknown kernel {name!r}; allowed: {', '.join(KERNELS)}",
-            hint=f"did you mean {near[0]!r}?" if near else None,
-        )
+        message, hint = unknown("kernel", name, KERNELS)
+        raise StudyError(message, hint=hint)

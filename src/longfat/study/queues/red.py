@@ -78,8 +78,7 @@ class Red(QueueKind):
 
     @classmethod
     def misses(cls, name: str, queue: Queue, found: Mapping[str, Any]) -> Iterator[str]:
-        """Yield thresholds, probability (32 bits in the kernel), weight and switches that did not read back as "
-        "declared."""
+        """Yield settings that did not read back as declared; the kernel keeps 32 bits of the probability."""
         for key in ("min", "max"):
             if found.get(key) != queue.parameters[key]:
                 yield f"{key} of {name} is {found.get(key)} bytes, declared {queue.parameters[key]} bytes"

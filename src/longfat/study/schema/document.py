@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from longfat.study.schema.explain import explain
-from longfat.study.schema.names import Finding
+from longfat.study.schema.names import Finding, Path
 from longfat.study.schema.source import Source
 from longfat.system.errors import StudyError
 
@@ -33,7 +33,8 @@ def document_of(
     """
     if not isinstance(source.data, dict):
         raise StudyError("the file is not a mapping of keys to values", where=source.file)
-    findings = [*source.findings, *_repeated(source.data.get(section), section, key)]
+    entries, one = source.data.get(section), section.removesuffix("s")
+    findings = [*source.findings, *repeated(entries, one, (section,), key)]
     document: Model | None = None
     try:
         document = model.model_validate(source.data, context=context)
@@ -42,24 +43,24 @@ def document_of(
     if document is not None:
         findings += check(document)
     if findings or document is None:
-        raise _refused(source, findings)
+        raise refused(source, findings, FilePath(source.file).name)
     return document
 
 
-def _refused(source: Source, findings: list[Finding]) -> StudyError:
-    problems = [source.problem(finding) for finding in dict.fromkeys(findings)]
-    problems.sort(key=lambda problem: problem.line or 0)
+def refused(source: Source, findings: Iterable[Finding], what: str) -> StudyError:
+    """Return the error with all problems of a file, by line; ``what`` names the file."""
+    problems = sorted(map(source.problem, dict.fromkeys(findings)), key=lambda problem: problem.line or 0)
     count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
-    return StudyError(f"{FilePath(source.file).name} has {count}", problems=tuple(problems))
+    return StudyError(f"{what} has {count}", problems=tuple(problems))
 
 
-def _repeated(entries: object, section: str, key: str) -> Iterator[Finding]:
-    """Yield entries with the name of an earlier one."""
+def repeated(entries: object, what: str, section: Path, key: str) -> Iterator[Finding]:
+    """Yield a finding for each entry of a list with the name of an earlier one."""
     seen: set[str] = set()
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         name = entry.get(key) if isinstance(entry, dict) else None
-        if isinstance(name, str) and name in seen:
-            message = f"{section.removesuffix('s')} {name!r} is given twice; names are unique"
-            yield Finding((section, index, key), message)
-        if isinstance(name, str):
-            seen.add(name)
+        if not isinstance(name, str):
+            continue
+        if name in seen:
+            yield Finding((*section, index, key), f"{what} {name!r} is given twice; names are unique")
+        seen.add(name)

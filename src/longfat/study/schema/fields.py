@@ -185,13 +185,13 @@ Window = Annotated[Size, Within("1 B", "1073741823 B")]
 Memory = Annotated[Size, Within("256 MiB", "16 GiB")]
 # iperf2 turns less than its header into a whole block of 1 MiB.
 Transfer = Annotated[Size, Within("100 B", "1024 GiB")]
-# RFC 791 asks every host to take 576 bytes; 9216 is the largest jumbo frame of common switches.
+# RFC 791 requires every host to accept 576 bytes; 9216 is the largest jumbo frame of common switches.
 Mtu = Annotated[Size, Within("576 B", "9216 B")]
 # More than 0; the kernel keeps RED's probability as a fraction of 2^32.
 Share = Annotated[Ratio, Within("1 ppm", "100 %")]
 Switch = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
-MOST_FLOWS = 2000  # flows of one entry: so many ports lie between those of flows and of other traffic
+MOST_FLOWS = 2000  # flows of one entry: the number of ports between flows and other traffic
 FlowCount = Annotated[int, Field(strict=True, ge=1, le=MOST_FLOWS)]
 CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
@@ -199,7 +199,7 @@ Number = Annotated[float, BeforeValidator(_number)]
 Percent = Annotated[
     float, BeforeValidator(_percent), WithJsonSchema({"type": "number", "minimum": 0, "exclusiveMaximum": 100})
 ]
-# A number or a word: the catalogue says which of them a parameter takes.
+# A number or a word, according to the parameter in the catalogue.
 ParameterValue = Annotated[float | str, BeforeValidator(_parameter)]
 
 Name = Annotated[str, matching(_NAME, "a name; allowed: lower-case letters, digits, '_', '-' and '.'")]

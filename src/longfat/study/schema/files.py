@@ -23,6 +23,9 @@ class StudyFile:
 
     path: Path
 
+    def __str__(self) -> str:
+        return self.name
+
     @property
     def name(self) -> str:
         """Its name."""
@@ -34,9 +37,15 @@ class StudyFile:
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
 
-def within(folder: Path, path: Path) -> bool:
-    """Return whether a file is in the folder itself, and not a link to another file of the user."""
-    return path.resolve().is_relative_to(folder.resolve())
+def read_file(folder: Path, name: str) -> bytes:
+    """Return the content of a file in a study's folder. Raises a fault if it is elsewhere or cannot be read."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):  # also a link to another file of the user
+        raise fault(f"{shown(name)} is not in the study's folder", "copy the file there, and give its name there")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise fault(f"{shown(name)} cannot be read: {error.strerror}", f"it must be in {folder}") from error
 
 
 def _next_to_manifest(given: Any, info: ValidationInfo) -> StudyFile:
@@ -46,12 +55,9 @@ def _next_to_manifest(given: Any, info: ValidationInfo) -> StudyFile:
             f"{shown(given)} is not the name of a file", "it must be next to study.yaml; name it without a folder"
         )
     folder = (info.context or {}).get("folder")
-    file = StudyFile(Path(folder or ".") / given)
-    if folder is not None and not file.path.is_file():
-        raise fault(f"no file {given!r} next to study.yaml")
-    if folder is not None and not within(Path(folder), file.path):
-        raise fault(f"{given!r} is a link out of the study's folder", "copy the file there")
-    return file
+    if folder is not None:
+        read_file(Path(folder), given)
+    return StudyFile(Path(folder or ".") / given)
 
 
 FileName = Annotated[str, matching(_NAME, "the name of a file, without a folder")]

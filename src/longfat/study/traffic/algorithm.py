@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
-    PrivateAttr,
+    PlainValidator,
     Tag,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -26,6 +26,15 @@ from longfat.study.schema.names import nearest, shown, unknown
 from longfat.study.traffic.own import OwnAlgorithm, own_algorithm
 
 
+def _read(given: object, info: ValidationInfo) -> OwnAlgorithm:
+    if not isinstance(given, str) or not given.strip():
+        raise f.fault(f"{shown(given)} is not the name of a file")
+    return own_algorithm((info.context or {})["folder"], given)
+
+
+OwnSource = Annotated[OwnAlgorithm, PlainValidator(_read), WithJsonSchema({"type": "string", "pattern": r"\S"})]
+
+
 class Algorithm(Closed):
     """A congestion control of the kernel or of the study, with its parameters by the catalogue's names."""
 
@@ -35,17 +44,16 @@ class Algorithm(Closed):
     named: Annotated[str, f.among("congestion control", CCAS)] | None = Field(
         default=None, alias="cca", description="the kernel's name of the congestion control; this or `source`"
     )
-    source: f.Text | None = Field(
+    source: OwnSource | None = Field(
         default=None,
         description="a C file in the study's folder, `tcp_NAME.c`, whose congestion control NAME becomes part of the "
         "kernel ([own-algorithm.md](own-algorithm.md))",
     )
-    _own: OwnAlgorithm | None = PrivateAttr(default=None)
 
     @property
     def definition(self) -> Cca:
         """Its entry in the catalogue, or its description in its C file."""
-        return self._own.cca if self._own else CCAS[self.named or ""]
+        return self.source.cca if self.source else CCAS[self.named or ""]
 
     @property
     def cca(self) -> str:
@@ -55,12 +63,12 @@ class Algorithm(Closed):
     @property
     def file(self) -> Piece | None:
         """Its C file, if it belongs to the study."""
-        return self._own.file if self._own else None
+        return self.source.file if self.source else None
 
     @property
     def given(self) -> dict[str, Value]:
         """All its keys as a manifest has them."""
-        return {**({"source": self.source} if self.source else {"cca": self.cca}), **self.parameters}
+        return {**({"source": self.source.file.name} if self.source else {"cca": self.cca}), **self.parameters}
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -73,30 +81,21 @@ class Algorithm(Closed):
         return self.definition.sysctls(self.parameters)
 
     @model_validator(mode="after")
-    def _check_together(self, info: ValidationInfo) -> Algorithm:
+    def _check_together(self) -> Algorithm:
+        found: dict[str, PydanticCustomError | None] = {}
+        if (self.named is None) == (self.source is None):
+            missing = "is required here but missing" if self.named is None else "and `source` exclude each other"
+            found["cca"] = f.fault(missing, "give `cca`, a congestion control of the kernel, or `source`, a C file")
+        else:
+            found = {name: _parameter_fault(self.definition, name, value) for name, value in self.parameters.items()}
         faults = [
             InitErrorDetails(type=fault, loc=(name,), input=self.parameters.get(name))
-            for name, fault in self._faults(info)
+            for name, fault in found.items()
+            if fault
         ]
         if faults:
             raise ValidationError.from_exception_data("Algorithm", faults)
         return self
-
-    def _faults(self, info: ValidationInfo) -> Iterator[tuple[str, PydanticCustomError]]:
-        """Yield faults among the keys, and of the C file."""
-        if (self.named is None) == (self.source is None):
-            missing = "is required here but missing" if self.named is None else "and `source` exclude each other"
-            yield "cca", f.fault(missing, "give `cca`, a congestion control of the kernel, or `source`, a C file")
-            return
-        if self.source is not None:
-            try:
-                self._own = own_algorithm((info.context or {})["folder"], self.source)
-            except PydanticCustomError as error:
-                yield "source", error
-                return
-        for name, value in self.parameters.items():
-            if fault := _parameter_fault(self.definition, name, value):
-                yield name, fault
 
 
 def _parameter_fault(cca: Cca, name: str, value: Value) -> PydanticCustomError | None:

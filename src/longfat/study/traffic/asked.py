@@ -14,7 +14,7 @@ def was_reported(kind: str, words: str) -> Gate:
 
     def gate(evidence: Evidence) -> Iterator[str]:
         seen = {item[kind] for item in evidence.achieved.get(kind, ())}
-        reported = {report[kind] for report in evidence.told.get(kind, ())}
+        reported = {report[kind] for report in evidence.program_reports.get(kind, ())}
         for one in getattr(evidence.spec, kind):
             if one.name not in seen & reported:
                 yield f"{words.format(one.name)} not reported"

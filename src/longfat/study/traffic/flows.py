@@ -120,14 +120,10 @@ class Flows(Section[Flow, Record]):
     def record(self, entry: Flow, around: Around) -> Record:
         """Return the flow without the jitter of its start, which each repetition draws."""
         return Record(
-            name=entry.name,
-            sender=entry.sender,
-            receiver=entry.receiver,
+            **entry.common,
             cca=around.algorithm(entry.algorithm).cca,
-            duration_us=entry.duration.value,
             window_bytes=around.requested_window(entry.window) if entry.window else None,
             send_window_bytes=around.requested_window(entry.send_window) if entry.send_window else None,
-            start_us=entry.start.value,
             streams=entry.streams,
             transfer_bytes=entry.transfer.value if entry.transfer else None,
             rate_bps=entry.rate.value if entry.rate else None,

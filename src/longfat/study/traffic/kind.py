@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field
@@ -36,6 +36,12 @@ class Entry(Closed):
     def draws(self) -> bool:
         """Whether the seed of a run affects it."""
         return False
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """The fields that the records of all kinds share."""
+        times = {"duration_us": self.duration.value, "start_us": self.start.value}
+        return {"name": self.name, "sender": self.sender, "receiver": self.receiver, **times}
 
     @property
     def own_files(self) -> tuple[StudyFile, ...]:
@@ -82,8 +88,12 @@ class Cost:
     seconds: float = 0.0
 
 
-def _as_it_is(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    return report
+@dataclass(frozen=True)
+class Column:
+    """A column's type, and its meaning, which is empty for columns that all tables share."""
+
+    type: Literal["text", "whole", "real"]
+    meaning: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,22 +102,21 @@ class Table:
 
     ``file`` is JSON, a list of objects that ``row`` turns into rows, ordered by the first column; or CSV with the same
     columns. ``columns`` are the columns after ``run_id``. ``written`` is whether a run has the file. ``what`` describes
-    a row, ``meanings`` the columns that no other table has.
+    a row.
     """
 
     name: str
     file: str
-    columns: Mapping[str, Literal["text", "whole", "real"]]
+    columns: Mapping[str, Column]
     written: Callable[[RunSpec], bool]
-    row: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _as_it_is
+    row: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda report: report
     what: str = ""
-    meanings: Mapping[str, str] = field(default_factory=dict)
 
 
 class Kind:
     """A kind of traffic: its gates and its tables of the dataset.
 
-    Gates find the reports of programs in ``Evidence.told``, by the name of the table.
+    Gates find the reports of programs in ``Evidence.program_reports``, by the name of the table.
     """
 
     gates: tuple[Gate, ...] = ()

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from longfat.study.catalog.ccas import CCAS, Cca, Parameter
+from longfat.study.catalog.ccas import CCAS, UNITS, Cca, Parameter
 from longfat.study.catalog.kernels import Piece
 from longfat.study.schema.fields import fault
-from longfat.study.schema.files import within
+from longfat.study.schema.files import read_file
 from longfat.study.schema.names import shown
 
 MAX_BYTES = 4_000_000  # a patch series in one file has about 100 kB
-UNITS = {"_ppm": 1_000_000, "_ppb": 1_000_000_000, "_milli": 1_000}
-"""Endings of a parameter's name in the kernel and the parts that they count; a manifest omits them."""
 
 _FILE = re.compile(r"tcp_([a-z][a-z0-9_]{0,14})\.c")  # TCP_CA_NAME_MAX is 16, its end included
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
@@ -52,7 +50,7 @@ def own_algorithm(folder: Path, name: str) -> OwnAlgorithm:
     if not given:
         raise fault(
             f"{shown(name)} is not the name of a C file with a congestion control",
-            "call it tcp_NAME.c, where NAME is that of the algorithm: a letter, then up to 14 of a-z, 0-9 and '_'",
+            "call it tcp_NAME.c, with the algorithm's NAME: a letter, then up to 14 of a-z, 0-9 and '_'",
         )
     if given[1] in CCAS:
         message = f"{shown(given[1])} is a congestion control of the kernel"
@@ -64,19 +62,10 @@ def own_algorithm(folder: Path, name: str) -> OwnAlgorithm:
 
 def own_file(folder: Path, name: str) -> Piece:
     """Return the file ``name`` of a study's folder. Raises a fault of the manifest if it cannot be used."""
-    parts = PurePosixPath(name).parts
-    if not parts or name.startswith("/") or ".." in parts:
-        raise fault(f"{shown(name)} is not a file of the study's folder", "copy it there, and give its name there")
-    path = folder / name
-    if not within(folder, path):
-        raise fault(f"{shown(name)} is a link out of the study's folder", "copy the file there")
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise fault(f"{shown(name)} cannot be read: {error.strerror}", f"it has to be in {folder}") from error
+    content = read_file(folder, name)
     if not content or len(content) > MAX_BYTES:
         raise fault(f"{shown(name)} has {len(content)} bytes; allowed: 1 to {MAX_BYTES}")
-    return Piece(name, path, hashlib.sha256(content).hexdigest())
+    return Piece(name, folder / name, hashlib.sha256(content).hexdigest())
 
 
 @lru_cache(maxsize=64)
@@ -100,7 +89,7 @@ def _parameters(cca: str, name: str, text: str) -> Iterator[Parameter]:
     where = f"{name}:{text[: table.start()].count(chr(10)) + 1}"
     if table[1] != cca or not re.search(rf"\bDEFINE_TCP_CC_PARAMS\(\s*{cca}\s*\)", text):
         hint = f"call the table {cca}_params, and let DEFINE_TCP_CC_PARAMS({cca}) follow it"
-        raise fault(f"{where}: the parameters are not those of {shown(cca)}", hint)
+        raise fault(f"{where}: the table is not for {shown(cca)}", hint)
     entries = _ENTRY.findall(table[2])
     if len(entries) != table[2].count("{"):
         hint = 'an entry is { "name", initial, least, most }'
@@ -114,7 +103,8 @@ def _parameters(cca: str, name: str, text: str) -> Iterator[Parameter]:
 def _unit(sysctl: str) -> tuple[str, int]:
     """Return a parameter's name in a manifest, and the sysctl value that is 1 there."""
     key = sysctl.rpartition(".")[2]
-    return next(((key.removesuffix(end), per) for end, per in UNITS.items() if key.endswith(end)), (key, 1))
+    name, _, unit = key.rpartition("_")
+    return (name, UNITS[unit]) if name and unit in UNITS else (key, 1)
 
 
 def _whole(text: str, where: str) -> int:

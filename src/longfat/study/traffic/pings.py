@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from longfat.study.traffic.kind import Kind, Table
+from longfat.study.traffic.kind import Column, Kind, Table
 
 
 class Pings(Kind):
@@ -13,10 +13,12 @@ class Pings(Kind):
         Table(
             "pings",
             "pings.csv",
-            {"t_us": "whole", "rtt_us": "real"},
+            {
+                "t_us": Column("whole", "time of the request"),
+                "rtt_us": Column("real", "round-trip time; null if no reply came"),
+            },
             written=lambda spec: bool(spec.pings),
             what="One row for each ping.",
-            meanings={"t_us": "time of the request", "rtt_us": "round-trip time; null if no reply came"},
         ),
     )
 

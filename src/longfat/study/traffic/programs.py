@@ -15,7 +15,7 @@ from longfat.spec.runspec import Program as Record
 from longfat.study.schema import fields as f
 from longfat.study.schema.files import FileName, OwnFile, StudyFile
 from longfat.study.schema.names import Finding
-from longfat.study.traffic.kind import Around, Cost, Entry, Path, Section, Table
+from longfat.study.traffic.kind import Around, Column, Cost, Entry, Path, Section, Table
 
 MOST_KEPT = 16  # files of one entry
 WORDS = ("{address}", "{port}", "{seconds}", "{seed}")
@@ -72,7 +72,7 @@ class Program(Entry):
 
 def programs_were_counted(evidence: Evidence) -> Iterator[str]:
     """Packets of each program arrived, and every packet was counted."""
-    reports = {report["programs"]: report for report in evidence.told.get("programs", ())}
+    reports = {report["programs"]: report for report in evidence.program_reports.get("programs", ())}
     for one in evidence.spec.programs:
         report = reports.get(one.name)
         if report is None or not report["received_packets"]:
@@ -111,59 +111,42 @@ class Programs(Section[Program, Record]):
             "programs",
             "programs.json",
             {
-                "programs": "text",
-                "sender": "text",
-                "receiver": "text",
-                "start_us": "whole",
-                "end_us": "whole",
-                "received_packets": "whole",
-                "received_bytes": "whole",
-                "payload_bytes": "whole",
-                "uncounted_packets": "whole",
+                "programs": Column("text", "name of the programs in the study"),
+                "sender": Column("text"),
+                "receiver": Column("text"),
+                "start_us": Column("whole"),
+                "end_us": Column("whole"),
+                "received_packets": Column("whole", "packets received"),
+                "received_bytes": Column("whole", "bytes received, IPv4 headers included"),
+                "payload_bytes": Column("whole", "bytes received, without headers of IPv4 and UDP or TCP"),
+                "uncounted_packets": Column("whole", "packets that could not be counted"),
             },
             written=lambda spec: bool(spec.programs),
             what="One row for each pair of the user's programs.",
-            meanings={
-                "programs": "name of the programs in the study",
-                "received_packets": "packets received",
-                "received_bytes": "bytes received, IPv4 headers included",
-                "payload_bytes": "bytes received, without headers of IPv4 and UDP or TCP",
-                "uncounted_packets": "packets that could not be counted",
-            },
         ),
         Table(
             "program_packets",
             "program_packets.csv",
             {
-                "t_us": "whole",
-                "programs": "text",
-                "received_packets": "whole",
-                "received_bytes": "whole",
-                "payload_bytes": "whole",
+                "t_us": Column("whole"),
+                "programs": Column("text", "name of the programs in the study"),
+                "received_packets": Column("whole", "packets received so far"),
+                "received_bytes": Column("whole", "bytes received so far, IPv4 headers included"),
+                "payload_bytes": Column("whole", "bytes received so far, without headers of IPv4 and UDP or TCP"),
             },
             written=lambda spec: bool(spec.programs),
             what="Samples of what has reached the receiving program.",
-            meanings={
-                "programs": "name of the programs in the study",
-                "received_packets": "packets received so far",
-                "received_bytes": "bytes received so far, IPv4 headers included",
-                "payload_bytes": "bytes received so far, without headers of IPv4 and UDP or TCP",
-            },
         ),
     )
 
     def record(self, entry: Program, around: Around) -> Record:
         """Return the programs as the guest gets them: command lines as words, files by digest."""
         return Record(
-            name=entry.name,
-            sender=entry.sender,
-            receiver=entry.receiver,
+            **entry.common,
             send=tuple(shlex.split(entry.send)),
             receive=tuple(shlex.split(entry.receive)),
-            duration_us=entry.duration.value,
             port=entry.port,
             files={file.name: file.digest for file in entry.own_files},
-            start_us=entry.start.value,
             keep=entry.keep,
         )
 

@@ -16,7 +16,7 @@ from longfat.study.schema import fields as f
 from longfat.study.schema.files import OwnFile, StudyFile
 from longfat.study.schema.names import Finding
 from longfat.study.traffic.asked import algorithm_holds, errors_text, total_errors, was_reported
-from longfat.study.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
+from longfat.study.traffic.kind import Around, Column, Cost, Path, Section, Table, TcpEntry
 
 SECONDS_PER_REQUEST = 2e-3  # connection and programs, without the packets of a response
 ROUND_TRIPS = 2  # of each request: the connection, and the request with the first of its response
@@ -130,7 +130,7 @@ def mean_of(points: Points) -> float:
 
 def requests_were_answered(evidence: Evidence) -> Iterator[str]:
     """Some response came, and no request failed: nothing in a guest refuses one."""
-    for report in evidence.told.get("requests", ()):
+    for report in evidence.program_reports.get("requests", ()):
         if not report["responses"]:
             yield f"no request of {report['requests']} was answered"
         if report["errors"]:
@@ -153,44 +153,37 @@ class RequestTraffic(Section[Requests, Record]):
             "requests",
             "requests.json",
             {
-                "requests": "text",
-                "sender": "text",
-                "receiver": "text",
-                "cca": "text",
-                "users": "whole",
-                "start_us": "whole",
-                "end_us": "whole",
-                "bytes_received": "whole",
-                "responses": "whole",
-                "errors": "whole",
-                "unfinished": "whole",
-                "mean_response_us": "whole",
+                "requests": Column("text", "name of the requests in the study"),
+                "sender": Column("text"),
+                "receiver": Column("text"),
+                "cca": Column("text"),
+                "users": Column("whole", "number of users; 0 for requests at random times"),
+                "start_us": Column("whole"),
+                "end_us": Column("whole"),
+                "bytes_received": Column("whole"),
+                "responses": Column("whole", "complete responses"),
+                "errors": Column("whole", "failed requests"),
+                "unfinished": Column("whole", "requests without a complete answer at the end"),
+                "mean_response_us": Column(
+                    "whole", "mean time from the start of a connection to the response's last byte"
+                ),
             },
             written=lambda spec: bool(spec.requests),
             row=total_errors,
             what="One row for each entry of requests.",
-            meanings={
-                "requests": "name of the requests in the study",
-                "users": "number of users; 0 for requests at random times",
-                "responses": "complete responses",
-                "errors": "failed requests",
-                "unfinished": "requests without a complete answer at the end",
-                "mean_response_us": "mean time from the start of a connection to the response's last byte",
-            },
         ),
         Table(
             "responses",
             "responses.csv",
-            {"t_us": "whole", "requests": "text", "user": "whole", "response_bytes": "whole", "response_us": "whole"},
+            {
+                "t_us": Column("whole", "time of the request"),
+                "requests": Column("text", "name of the requests in the study"),
+                "user": Column("whole", "number of the user, or of the request"),
+                "response_bytes": Column("whole", "size of the response"),
+                "response_us": Column("whole", "time from the start of the connection to the response's last byte"),
+            },
             written=lambda spec: bool(spec.requests),
             what="One row for each complete response to such a request.",
-            meanings={
-                "t_us": "time of the request",
-                "requests": "name of the requests in the study",
-                "user": "number of the user, or of the request",
-                "response_bytes": "size of the response",
-                "response_us": "time from the start of the connection to the response's last byte",
-            },
         ),
     )
 
@@ -198,19 +191,15 @@ class RequestTraffic(Section[Requests, Record]):
         """Return the requests as the guest gets them."""
         table = points_of(entry.cdf) if entry.cdf else ()
         return Record(
-            name=entry.name,
-            sender=entry.sender,
-            receiver=entry.receiver,
+            **entry.common,
             users=entry.users or 0,
             cca=around.algorithm(entry.algorithm).cca,
-            duration_us=entry.duration.value,
             response_bytes=entry.response.value if entry.response else round(mean_of(table)),
             sizes="table" if table else entry.sizes,
             shape=entry.shape,
             request_bytes=entry.request.value,
             think_us=entry.think.value,
             thinking=entry.thinking,
-            start_us=entry.start.value,
             every_us=entry.every.value if entry.every else None,
             table=table,
         )

@@ -12,7 +12,7 @@ from longfat.spec.gates import Evidence
 from longfat.spec.runspec import Udp as Record
 from longfat.study.schema import fields as f
 from longfat.study.schema.names import Finding
-from longfat.study.traffic.kind import Around, Cost, Entry, Path, Section, Table
+from longfat.study.traffic.kind import Around, Column, Cost, Entry, Path, Section, Table
 
 SENT_SLACK_S = 0.002  # the sender wakes each millisecond and does not send what is due in the last one
 SECONDS_PER_DATAGRAM = 3e-5  # sent by a program with a system call, without its hops
@@ -47,7 +47,7 @@ class Udp(Entry):
 
 def traffic_sent_and_arrived(evidence: Evidence) -> Iterator[str]:
     """Each UDP traffic sent what its rate makes due, and some of it arrived."""
-    reports = {report["udp"]: report for report in evidence.told.get("udp", ())}
+    reports = {report["udp"]: report for report in evidence.program_reports.get("udp", ())}
     for udp in evidence.spec.udp:
         report = reports.get(udp.name)
         if report is None or not report["arrived_packets"]:
@@ -71,39 +71,33 @@ class UdpTraffic(Section[Udp, Record]):
             "udp",
             "udp.json",
             {
-                "udp": "text",
-                "sender": "text",
-                "receiver": "text",
-                "start_us": "whole",
-                "end_us": "whole",
-                "packet_bytes": "whole",
-                "due_packets": "whole",
-                "sent_packets": "whole",
-                "received_packets": "whole",
-                "arrived_packets": "whole",
+                "udp": Column("text", "name of the UDP stream in the study"),
+                "sender": Column("text"),
+                "receiver": Column("text"),
+                "start_us": Column("whole"),
+                "end_us": Column("whole"),
+                "packet_bytes": Column("whole", "length of each packet, IPv4 header included"),
+                "due_packets": Column("whole", "packets that its rate makes due in its time"),
+                "sent_packets": Column("whole", "packets sent"),
+                "received_packets": Column("whole", "packets received in the stream's time"),
+                "arrived_packets": Column(
+                    "whole", "packets received in all, also those that were on their way at its end"
+                ),
             },
             written=lambda spec: bool(spec.udp),
             what="One row for each UDP stream of a run.",
-            meanings={
-                "udp": "name of the UDP stream in the study",
-                "packet_bytes": "length of each packet, IPv4 header included",
-                "due_packets": "packets that its rate makes due in its time",
-                "sent_packets": "packets sent",
-                "received_packets": "packets received in the stream's time",
-                "arrived_packets": "packets received in all, also those that were on their way at its end",
-            },
         ),
         Table(
             "datagrams",
             "datagrams.csv",
-            {"t_us": "whole", "udp": "text", "received_packets": "whole", "received_bytes": "whole"},
+            {
+                "t_us": Column("whole"),
+                "udp": Column("text", "name of the UDP stream in the study"),
+                "received_packets": Column("whole", "packets received so far"),
+                "received_bytes": Column("whole", "bytes received so far, IPv4 headers included"),
+            },
             written=lambda spec: bool(spec.udp and spec.probes.queue_interval_us),
             what="Samples of what has reached the receiver of each UDP stream.",
-            meanings={
-                "udp": "name of the UDP stream in the study",
-                "received_packets": "packets received so far",
-                "received_bytes": "bytes received so far, IPv4 headers included",
-            },
         ),
     )
 
@@ -112,14 +106,10 @@ class UdpTraffic(Section[Udp, Record]):
         mean = entry.rate or entry.mean
         assert mean is not None  # ``findings`` refuses other entries
         return Record(
-            name=entry.name,
-            sender=entry.sender,
-            receiver=entry.receiver,
+            **entry.common,
             mean_bps=mean.value,
-            duration_us=entry.duration.value,
             swing_bps=entry.swing.value if entry.swing else 0,
             period_us=entry.period.value if entry.period else None,
-            start_us=entry.start.value,
         )
 
     def words(self, record: Record) -> str:

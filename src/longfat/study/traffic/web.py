@@ -14,7 +14,7 @@ from longfat.spec.units import Ratio
 from longfat.study.catalog.web import WEB_MODELS
 from longfat.study.schema import fields as f
 from longfat.study.traffic.asked import algorithm_holds, errors_text, total_errors, was_reported
-from longfat.study.traffic.kind import Around, Cost, Path, Section, Table, TcpEntry
+from longfat.study.traffic.kind import Around, Column, Cost, Path, Section, Table, TcpEntry
 
 SECONDS_PER_REQUEST = 3e-3  # programs and connection of a request, without its packets
 # Allowed share of failed requests. Nothing in a guest refuses a request, so failures point to a limit of the programs;
@@ -48,7 +48,7 @@ class Web(TcpEntry):
 
 def users_were_served(evidence: Evidence) -> Iterator[str]:
     """Users got replies, and few errors: a failed request moves no data, and its user continues early."""
-    for report in evidence.told.get("web", ()):
+    for report in evidence.program_reports.get("web", ()):
         errors, replies = sum(report["errors"].values()), report["replies"]
         if not replies:
             yield f"the users of {report['web']} got no reply"
@@ -74,47 +74,34 @@ class WebTraffic(Section[Web, Record]):
             "web",
             "web.json",
             {
-                "web": "text",
-                "sender": "text",
-                "receiver": "text",
-                "cca": "text",
-                "model": "text",
-                "users": "whole",
-                "start_us": "whole",
-                "end_us": "whole",
-                "bytes_received": "whole",
-                "replies": "whole",
-                "errors": "whole",
-                "unfinished": "whole",
-                "mean_reply_us": "whole",
+                "web": Column("text", "name of the web traffic in the study"),
+                "sender": Column("text"),
+                "receiver": Column("text"),
+                "cca": Column("text"),
+                "model": Column("text", "model of the users"),
+                "users": Column("whole", "number of users"),
+                "start_us": Column("whole"),
+                "end_us": Column("whole"),
+                "bytes_received": Column("whole"),
+                "replies": Column("whole", "complete replies"),
+                "errors": Column("whole", "failed requests"),
+                "unfinished": Column("whole", "requests without a complete answer at the end"),
+                "mean_reply_us": Column("whole", "mean time from a request to its reply's last byte"),
             },
             written=lambda spec: bool(spec.web),
             row=total_errors,
             what="One row for each group of web users.",
-            meanings={
-                "web": "name of the web traffic in the study",
-                "model": "model of the users",
-                "users": "number of users",
-                "replies": "complete replies",
-                "errors": "failed requests",
-                "unfinished": "requests without a complete answer at the end",
-                "mean_reply_us": "mean time from a request to its reply's last byte",
-            },
         ),
     )
 
     def record(self, entry: Web, around: Around) -> Record:
         """Return the users as the guest gets them."""
         return Record(
-            name=entry.name,
-            sender=entry.sender,
-            receiver=entry.receiver,
+            **entry.common,
             users=entry.users,
             cca=around.algorithm(entry.algorithm).cca,
-            duration_us=entry.duration.value,
             model=entry.model,
             off_ppm=entry.off_times.value,
-            start_us=entry.start.value,
         )
 
     def words(self, record: Record) -> str:

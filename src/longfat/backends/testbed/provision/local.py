@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables of a lab of the environment ``local`` that the user need not state: key, ports and disk."""
+"""Variables of a lab of the environment ``local`` that have defaults: key, ports and disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from longfat.backends.testbed.folder import CHOSEN, KEY
 from longfat.builds.disk import build_disk
-from longfat.builds.packages import is_there
+from longfat.builds.packages import require_programs
 from longfat.system.errors import RigError, StudyError
 from longfat.system.files import write_whole
 
@@ -30,11 +30,7 @@ def choose_variables(folder: Path, say: Callable[[str], None]) -> None:
 
     Raises RigError if a program is missing or the disk cannot be built, StudyError if the folder's path is unsuitable.
     """
-    if missing := [package for program, package in PACKAGES.items() if not is_there(program)]:
-        raise RigError(
-            f"packages for local machines are missing: {' '.join(missing)}",
-            hint=f"as root: apt-get install --no-install-recommends {' '.join(missing)}",
-        )
+    require_programs(PACKAGES, "local machines")
     machines = folder / "machines"
     if len(os.fsencode(machines)) > FOLDER_BYTES or not re.fullmatch(r"/[A-Za-z0-9._/-]+", str(machines)):
         raise StudyError(
