@@ -17,10 +17,6 @@ from pathlib import Path
 from longfat.builds.image import ImageBuild
 from longfat.builds.listing import listing_digest, tree_digest
 from longfat.system.errors import RigError
-<<<<<<< HEAD
-from longfat.system.locks import hold
-=======
->>>>>>> wp/s1
 from longfat.system.store import keep
 
 FORMAT = 1
@@ -72,31 +68,6 @@ def root_fault(folder: Path, image: ImageBuild) -> str | None:
     return None
 
 
-<<<<<<< HEAD
-def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
-    """Read every file of every root composed of ``image`` and remove the damaged roots, with a message to ``say``.
-
-    The next start composes what it needs. Raises RigError if a damaged root cannot be removed.
-    """
-    known: dict[tuple[int, int], str] = {}
-    for folder in composed_roots(image.path.parents[1], image.digest):
-        fault = root_fault(folder, image)
-        if fault is None and content_digest(folder / "root", left_out=CODE, known=known) != image.content_sha256:
-            fault = "a file of the image does not have the content it was built with"
-        if fault is None:
-            continue
-        try:
-            with hold(folder.parent / LOCK):
-                shutil.rmtree(folder)
-        except OSError as error:
-            raise RigError(
-                f"the composed root is damaged: {fault}", where=str(folder), hint=f"rm -r {folder}"
-            ) from error
-        say(f"the composed root was damaged ({fault}) and is removed; the next start composes another: {folder}")
-
-
-=======
->>>>>>> wp/s1
 def _link(source: str, target: str) -> None:
     """Make a hard link, or a copy if the kernel refuses one, for example of another user's file."""
     try:
