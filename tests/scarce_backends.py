@@ -18,7 +18,7 @@ from lab_in_namespaces import Lab, environment, lab_in_namespaces
 from longfat.backends import hosts
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
-from longfat.execute.calm import wait_for_calm
+from longfat.execute.idle_cpu import wait_for_idle_cpu
 from longfat.guest.counters import PRESSURE, pressure_us
 from longfat.system.errors import RigError
 
@@ -59,7 +59,7 @@ def skip_if_starved(results: Path) -> None:
 
 def skip_if_busy(file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep) -> None:
     """Skip the test, with what was measured, where other programs do not leave the CPUs alone for a moment."""
-    if pressure_us(file) is None or wait_for_calm(file, sleep, MOMENT_S):
+    if pressure_us(file) is None or wait_for_idle_cpu(file, sleep, MOMENT_S):
         return
     percent = file.read_text(encoding="ascii").partition("avg10=")[2].split()[0]
     pytest.skip(f"the machine is too busy for real time: tasks waited for a CPU {percent} % of the last 10 s")
@@ -91,6 +91,5 @@ def on_lab(lab: Lab) -> Iterator[Backend]:
     """Backend ``hosts`` on a lab in namespaces."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", environment(lab))
-        patch.setattr(hosts, "BUSY_LIMIT", 1.0)  # what else this machine does is not the tests' matter,
-        patch.setattr(hosts, "CLOCK_LIMIT_NS", 10**9)  # nor is how late it answers
+        patch.setattr(hosts, "CLOCK_LIMIT_NS", 10**9)  # a busy machine answers late, which is not the tests' matter
         yield open_backend("hosts", {"lab": lab.folder})

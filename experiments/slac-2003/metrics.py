@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from longfat.metrics.data import Array, Bottleneck, NoValue, Port, WholeRun
+from longfat.metrics.data import Array, Bottleneck, FlowRows, NoValue, Port, WholeRun
+from longfat.metrics.goodput import asymmetry
 from longfat.metrics.registry import metric
 from longfat.metrics.steadiness import variation
+from longfat.relations.formulas import formula
 
 
 @metric(
@@ -55,3 +57,15 @@ def lost_percent(sent: float, arrived: float) -> float:
     if sent <= 0:
         raise NoValue("nothing was sent")
     return 100 * (sent - arrived) / sent
+
+
+@formula
+def asymmetry_of_two(x1: float, x2: float) -> float:
+    """Asymmetry between two throughputs, (x1 - x2) / (x1 + x2) (Bullot and Cottrell 2003)."""
+    return (x1 - x2) / (x1 + x2)
+
+
+@metric("", "size of the asymmetry", bounds=(0, 1))
+def asymmetry_size(rows: FlowRows, flow: str) -> float:
+    """Asymmetry without its sign."""
+    return abs(asymmetry(rows, flow))

@@ -55,7 +55,6 @@ def test_a_name_that_is_not_the_folder_s_is_warned_of(tmp_path: Path) -> None:
     [
         ({"repetitions": 2}, "3 are needed by 'full'"),
         ({"repetitions": 1}, "3 are needed by 'full'"),
-        ({"repetitions": 4, "needs": "needs: {at_least_n: 7}"}, "7 are needed by 'full'"),
         ({"repetitions": 1, "jitter": "0 s"}, "3 are needed by 'full'"),
         ({"repetitions": 1, "clocks": EXACT}, "3 are needed by 'full'"),
         ({"repetitions": 1, "jitter": "0 s", "clocks": EXACT}, None),

@@ -144,7 +144,7 @@ def test_changed_checksums_are_named_instead_of_a_file(results: Path) -> None:
     digest = next(iter(json.loads(text)["study"].values()))
     path.write_text(text.replace(digest, digest[::-1]), encoding="ascii")
     refused = call("evidence", "reference", "small")
-    assert f"{path}: the checksums cannot be read: ValueError('it was changed itself')" in refused.stderr
+    assert f"{path}: the checksums cannot be read: ValueError('the checksums were changed')" in refused.stderr
 
 
 def test_the_same_records_have_the_same_checksums(whole: Path, results: Path) -> None:

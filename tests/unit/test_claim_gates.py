@@ -12,7 +12,7 @@ from fabricated_results import judge_study, write_results, write_study
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.relations.claim_lint import without_oracle
-from longfat.relations.counting import Counted, Share, VerdictWord, apart, shares, tally, total
+from longfat.relations.counting import Counted, Share, VerdictWord, apart, shares, tally
 from longfat.relations.firsts import changes, keep_first
 from longfat.relations.judge import read_origin
 from longfat.relations.limits import Agreement, Limits, fallen
@@ -115,9 +115,6 @@ def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp
         ("lasts: {one-drop: 240 s}", "reproduced", None),
         ('lasts: {delay: 1 s, "*": 240 s}', "reproduced", None),
         ('lasts: {"*": 1 s, d*: 240 s}', "not_measured", "must be at least 240 s"),
-        ("at_least_n: 3", "reproduced", None),
-        ("at_least_n: 4", "not_measured", "needs 4 runs of each scenario, the fewest are 3"),
-        ("epochs: 10", "not_measured", "cuts of the congestion window must be at least 10 cuts"),
     ],
 )
 def test_a_claim_whose_runs_are_not_what_it_needs_is_not_measured(
@@ -131,10 +128,10 @@ def test_a_claim_whose_runs_are_not_what_it_needs_is_not_measured(
 
 def test_needs_above_all_claims_are_those_of_claims_that_have_none(tmp_path: Path) -> None:
     head = HEAD.replace("claims:\n", "needs: {lasts: 240 s}\nclaims:\n")
-    own = {"100": ["needs: {at_least_n: 3}"], "200": ["needs: {}"], "300": []}
+    own = {"100": ["needs: {lasts: 1 s}"], "200": ["needs: {}"], "300": []}
     written = [claim(f"above-{limit}", f"{SLOW} > {limit}", *needs) for limit, needs in own.items()]
     claims = StudyFolder(write_study(tmp_path, claims=head + "".join(written))).claims
-    assert [one.needs.lasts_in("delay") for one in claims if one.needs] == [0, 0, 240]
+    assert [one.needs.lasts_in("delay") for one in claims if one.needs] == [1, 0, 240]
 
 
 def test_a_length_for_an_experiment_that_there_is_not_is_refused(tmp_path: Path) -> None:
@@ -186,7 +183,6 @@ def test_measured_claims_are_counted_apart_from_what_no_measurement_could_turn()
         "1 laws of an algorithm (1 not reproduced)",
         "1 arithmetic, without a run (1 reproduced)",
     ]
-    assert total(counts)["reproduced"] == 2
 
 
 def test_one_test_counts_once_and_of_a_group_the_best_word() -> None:

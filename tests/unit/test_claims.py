@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import CLAIMS, change_json, judge_study, write_results, write_study
+from own_metrics import own_metrics
 
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
@@ -56,6 +57,7 @@ def verdict_on(results: Path, tmp_path: Path, relation: str) -> Verdict:
 STANDARD = "goodput[delay, standard, window > 1 MiB]"
 HIGHSPEED = "goodput[delay, highspeed, window > 1 MiB]"
 RANK = "of algorithm by goodput[delay, window=8 MiB] then goodput[delay, flow=stream1])"
+own_metrics("sandia-2003")  # its `points` and `linear_growth`
 SLOPE = "linear_growth[one-drop, since=1600 ms, until=3 s, segment=8948 B]"
 
 
@@ -253,7 +255,7 @@ def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tm
         ("goodput[delay, cubic] > 1", "unknown value of a factor of 'delay' 'cubic'"),
         ("goodput[delay, standard, algorithm=highspeed] > 1", "'algorithm' is given twice"),
         ("goodput[delay, x] > 1 for x in [standard, cubic]", "unknown value of a factor of 'delay' 'cubic'"),
-        ("goodput[delay] > 1 for speed", "'speed' is no factor of the metrics here"),
+        ("goodput[delay] > 1 for speed", "'speed' is not a factor of these metrics"),
         (
             "goodput[delay, window=8 MiB] > goodput[delay, window] for window != 8 MiB",
             "there is no value for window among the runs of the relation's first metric that has it",
@@ -279,7 +281,7 @@ def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tm
         ("goodput[delay] = 0", "0 has no relative tolerance"),
         ("goodput[delay] in [3, 2]", "between 3 and 2"),
         ("count(goodput[delay, standard] = 500 for window) = 1", "column 32 of"),
-        ("count(goodput[delay, standard] = 500 for window) = 1", "= is no bound to count by; write >=, <=, > or <"),
+        ("count(goodput[delay, standard] = 500 for window) = 1", "count has =; allowed: >=, <=, > or <"),
         ("count(goodput[delay, cubic] > 500 for window) = 1", "unknown value of a factor of 'delay' 'cubic'"),
     ],
 )
@@ -289,12 +291,12 @@ def test_a_faulty_relation_is_refused_with_its_reason(tmp_path: Path, relation: 
 
 def test_a_claim_needs_a_relation_or_a_reason_for_none(tmp_path: Path) -> None:
     text = HEAD + claim("X").replace("    relation: 'X'\n", "")
-    assert "give either relation or not_testable" in problems(tmp_path, text)
+    assert "give either `relation`" in problems(tmp_path, text)
 
 
 def test_a_claim_of_a_paper_says_what_the_paper_states(tmp_path: Path) -> None:
     text = HEAD + claim("goodput[delay] > 1").replace("    paper: {value: 1, where: somewhere}\n", "")
-    assert "claim 'one' does not say what the paper states (give `paper`" in problems(tmp_path, text)
+    assert "claim 'one' lacks the statement of the paper (give `paper`" in problems(tmp_path, text)
 
 
 CELLS = "claim,window,value,error,n\nsmall,1 MiB,280,10,4\nlarge,8 MiB,940,,4\n"

@@ -17,12 +17,14 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 from fake_backend import FakeBackend
 
+from longfat.backends import collect
+from longfat.execute.attempt import Attempt, Outcome
 from longfat.execute.cluster import kubernetes
 from longfat.execute.cluster.places import CHECKOUT, Host, Kubernetes, Place, Scheduler, Slurm, Ssh, read_place
 from longfat.execute.cluster.remote import Remote
 from longfat.execute.cluster.session import Need, open_session, pem_of, worker_words
-from longfat.execute.cluster.worker import Order, execute_order
-from longfat.execute.record.archive import pack, receive, unpack
+from longfat.execute.cluster.worker import execute_attempt
+from longfat.execute.record.archive import pack, receive
 from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute
@@ -59,8 +61,8 @@ def test_any_other_place_is_refused(text: str) -> None:
 def test_kubernetes_gets_a_secret_with_the_key_and_a_job_of_workers() -> None:
     security = Security.temporary()
     words = worker_words("tls://10.0.0.1:4000", 1, kubernetes.PEM)
-    pods = kubernetes.Pods(Kubernetes("registry/longfat:1"), "Trinh_2004", 5, 700 << 20)
-    secret, job = kubernetes.objects(pods, words, pem_of(security))["items"]
+    pods = Kubernetes("registry/longfat:1"), "Trinh_2004", 5, 700 << 20
+    secret, job = kubernetes.objects(*pods, words, pem_of(security))["items"]
     assert secret["metadata"]["name"] == job["metadata"]["name"] and secret["kind"] == "Secret"
     assert secret["stringData"]["session.pem"].count("PRIVATE KEY") == 2
     assert job["spec"]["parallelism"] == 5 and "PRIVATE KEY" not in json.dumps(job)
@@ -113,19 +115,18 @@ def test_a_scheduler_is_closed_to_whoever_lacks_the_key(scheduler: str) -> None:
             Client(address, security=Security.temporary(), timeout=2)
 
 
-def order(backend: str = "fake", **settings: object) -> Order:
-    run = plan_of(1)[0]
-    return Order("one-flow.r01.x", run.spec.to_json(), 1, False, False, backend, settings)
+def execute_first(**settings: object) -> tuple[Outcome, bytes | None]:
+    return execute_attempt(Attempt("one-flow.r01.x", plan_of(1)[0].spec, 1, last=False), "fake", settings)
 
 
 def test_a_worker_of_another_version_refuses_the_run_and_names_itself() -> None:
     with pytest.raises(RigError, match="digests that differ") as caught:
-        execute_order(order(achieved_rate_factor=0.9))
+        execute_first(achieved_rate_factor=0.9)
     assert caught.value.where
 
 
 def test_a_record_arrives_as_it_was_sealed(tmp_path: Path) -> None:
-    _, archive = execute_order(order())
+    _, archive = execute_first()
     assert archive is not None
     record = receive(archive, tmp_path, "a", plan_of(1)[0].run_id)
     assert pack(record.folder) == archive and record.status == "ok"
@@ -155,19 +156,20 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, size: int = 1) -> bytes:
         entry("../above"),
         entry("/absolute"),
         entry("a/../../b"),
-        entry("."),
         *(entry("x", kind) for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE)),
         entry("large", size=40_000),
     ],
 )
 def test_an_archive_of_anything_but_few_plain_files_inside_the_folder_is_refused(
-    archive: bytes, tmp_path: Path
+    archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(RecordError):
-        unpack(archive, tmp_path / "new", most_bytes=10_240)
+    monkeypatch.setattr(collect, "MAX_BYTES", 10_240)
+    with pytest.raises(RigError):
+        collect.unpack(io.BytesIO(archive), tmp_path / "new")
     assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.is_symlink()]
 
 
-def test_an_archive_of_too_many_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordError):
-        unpack(entry("x"), tmp_path / "new", most_files=0)
+def test_an_archive_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "MAX_FILES", 0)
+    with pytest.raises(RigError):
+        collect.unpack(io.BytesIO(entry("x")), tmp_path / "new")

@@ -155,7 +155,7 @@ def test_a_graph_without_its_end_is_an_error_that_names_it(
             (cwd / f"a2b_{kind}.xpl").write_text(f"red\ndot 1000000000.200000 5{end}")
 
     monkeypatch.setattr(capture.subprocess, "run", tcptrace)
-    with pytest.raises(ValueError, match=rf"left a2b_{cut}\.xpl of f\.pcap without its end"):
+    with pytest.raises(ValueError, match=rf"incomplete a2b_{cut}\.xpl of f\.pcap"):
         trace(tmp_path / "f.pcap", tmp_path / "graphs")
 
 

@@ -30,13 +30,11 @@ def test_a_sysctl_that_the_kernel_does_not_have_is_named_with_its_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sysctls, "sysctl_path", lambda name: tmp_path / "nowhere" / name)
-    with pytest.raises(sysctls.LaboratoryError, match=r"^the kernel has no sysctl net\.x, which should be '1'$"):
+    with pytest.raises(sysctls.GuestError, match=r"^the kernel has no sysctl net\.x, which should be '1'$"):
         sysctls.write_sysctl("net.x", "1")
 
 
 def test_a_value_that_the_kernel_refuses_is_named_with_its_sysctl(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysctls, "sysctl_path", lambda name: Path("/dev/full"))
-    with pytest.raises(
-        sysctls.LaboratoryError, match=r"^the kernel refuses sysctl net\.x = '0': No space left on device$"
-    ):
+    with pytest.raises(sysctls.GuestError, match=r"^the kernel refuses sysctl net\.x = '0': No space left on device$"):
         sysctls.write_sysctl("net.x", "0")

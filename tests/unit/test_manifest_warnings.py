@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from manifests import Change, keys_of, study_of, warnings_of
 
-from longfat.data.study_folder import StudyFolder
+from longfat.cli.study import require_effects
+from longfat.data.study_folder import StudyFolder, studies_in
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 MANIFEST = """\
@@ -76,13 +77,14 @@ def test_the_queue_of_the_way_back_is_looked_at_where_data_goes_that_way(tmp_pat
     assert warnings_of(tmp_path, MANIFEST, reverse, (FLOW, FLOW + SECOND)) == []
 
 
-def test_the_shipped_studies_warn_only_of_what_they_do_on_purpose() -> None:
+def test_every_key_of_the_shipped_studies_has_an_effect_and_only_intended_warnings_are_left() -> None:
     """Kelly's machines have 1 Gbit/s each before 2.4 Gbit/s; slac-2003 compares cards of 100 Mbit/s and 1 Gbit/s."""
-    paths = sorted(EXPERIMENTS.glob("*/study.yaml"))
-    found = {path.parent.name: len(StudyFolder(path.parent).warnings) for path in paths}
-    warned = {name: count for name, count in found.items() if count}
+    folders = [*studies_in(EXPERIMENTS)]
+    for folder in folders:
+        require_effects(folder)
+    warned = {folder.path.name: len(folder.warnings) for folder in folders if folder.warnings}
     assert warned == {"_laws": 28, "kelly-2003": 7, "sandia-2003": 1, "slac-2003": 1}
-    assert len(found) == 11
+    assert len(folders) == 11
 
 
 IDLE = """\

@@ -15,7 +15,7 @@ from longfat.metrics import cuts, goodput, outstanding
 from longfat.metrics.data import NoValue, Samples
 from longfat.relations import formulas
 
-sandia = own_metrics("sandia-2003")
+kelly, sandia = own_metrics("kelly-2003"), own_metrics("sandia-2003")
 RTT = 30_000.0
 MSS = 8948
 FLOWS = [
@@ -92,7 +92,7 @@ def test_retransmissions_are_those_of_all_flows_or_of_one() -> None:
 @pytest.mark.parametrize(("factor", "rtts"), [(2.0, 8), (1.5, 14)])
 def test_the_growth_of_slow_start_is_found(factor: float, rtts: int) -> None:
     levels = [2.0 * factor**k for k in range(rtts)] + [400.0] * 20
-    assert outstanding.slow_start_growth(series_of(levels), RTT) == pytest.approx(factor, rel=0.05)
+    assert sandia.slow_start_growth(series_of(levels), RTT) == pytest.approx(factor, rel=0.05)
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.63, 0.875])
@@ -104,19 +104,19 @@ def test_the_cut_of_one_drop_is_found(factor: float) -> None:
 
 def test_linear_growth_and_its_straightness_are_found() -> None:
     series = after_one_drop(400, 0.5, growth=1)
-    slope = outstanding.linear_growth_segments(series, RTT, 35 * RTT, 130 * RTT, MSS)
+    slope = sandia.linear_growth_segments(series, RTT, 35 * RTT, 130 * RTT, MSS)
     assert slope == pytest.approx(1.0, rel=0.01)
-    assert outstanding.linearity(series, RTT, 35 * RTT, 130 * RTT) > 0.999
+    assert sandia.linearity(series, RTT, 35 * RTT, 130 * RTT) > 0.999
 
 
 def test_regrowth_by_two_percent_is_found_up_to_the_old_level() -> None:
     series = after_one_drop(400, 0.875, growth=0, ratio=1.02)
-    assert outstanding.regrowth_percent(series, RTT, 30 * RTT) == pytest.approx(2, rel=0.05)
+    assert sandia.regrowth_percent(series, RTT, 30 * RTT) == pytest.approx(2, rel=0.05)
 
 
 def test_a_bend_is_found_where_the_slope_changes() -> None:
     levels = [262.0 + 4 * k for k in range(21)] + [347.0 + 5 * k for k in range(12)]
-    t_s, level, ratio = outstanding.bend(series_of(levels), RTT, 0, 40 * RTT)
+    t_s, level, ratio = sandia.bend(series_of(levels), RTT, 0, 40 * RTT)
     assert t_s == pytest.approx(21 * 0.030, abs=0.06)
     assert level == pytest.approx(345 * MSS, rel=0.03)
     assert ratio == pytest.approx(1.25, rel=0.05)
@@ -127,9 +127,9 @@ def test_a_window_without_data_or_with_too_few_rtts_gives_no_value() -> None:
     with pytest.raises(NoValue):
         outstanding.plateau_bytes(series, 1e9, 2e9)
     with pytest.raises(NoValue):
-        outstanding.linearity(series, RTT, 0, 2 * RTT)
+        sandia.linearity(series, RTT, 0, 2 * RTT)
     with pytest.raises(NoValue):
-        outstanding.linearity(Series(np.arange(100.0) * RTT / 4, np.ones(100)), RTT, 0, 20 * RTT)
+        sandia.linearity(Series(np.arange(100.0) * RTT / 4, np.ones(100)), RTT, 0, 20 * RTT)
 
 
 STEPS = [
@@ -210,13 +210,13 @@ def test_the_lead_changes_when_it_passes_to_the_other_flow(
 
 
 def test_the_formulas_of_scalable_tcp_give_the_rows_of_its_slides() -> None:
-    assert round(formulas.window_of_path(10e6, 200_000, 1500), 1) == 166.7
-    assert round(formulas.standard_recovery(1e9, 200_000, 1500)) == 1667
-    assert f"{formulas.loss_rate_of_path(10e9, 200_000, 1500):.1e}" == "5.4e-11"
+    assert round(kelly.window_of_path(10e6, 200_000, 1500), 1) == 166.7
+    assert round(kelly.standard_recovery(1e9, 200_000, 1500)) == 1667
+    assert f"{kelly.loss_rate_of_path(10e9, 200_000, 1500):.1e}" == "5.4e-11"
     assert [round(formulas.scalable_recovery_rtts(a, b), 1) for a, b in PAIRS] == [17.7, 14.5, 13.4, 12.9]
-    assert [round(formulas.scalable_halving(b, 200_000), 2) for _, b in PAIRS] == [0.2, 0.48, 1.04, 2.15]
-    assert [round(formulas.scalable_doubling(a, 200_000), 2) for a, _ in PAIRS] == [3.53, 7.0, 13.93, 27.8]
-    assert [round(formulas.rate_variation(b), 2) for _, b in PAIRS] == [0.5, 0.35, 0.25, 0.18]
-    assert formulas.scalable_loss_rate(16, 0.01, 0.125, 16) == formulas.standard_loss_rate(16)
-    assert formulas.scalable_loss_rate(1000, 0.01, 0.125, 16) == pytest.approx(8e-5)
-    assert formulas.stability_bound(40) == 0.025
+    assert [round(kelly.scalable_halving(b, 200_000), 2) for _, b in PAIRS] == [0.2, 0.48, 1.04, 2.15]
+    assert [round(kelly.scalable_doubling(a, 200_000), 2) for a, _ in PAIRS] == [3.53, 7.0, 13.93, 27.8]
+    assert [round(kelly.rate_variation(b), 2) for _, b in PAIRS] == [0.5, 0.35, 0.25, 0.18]
+    assert kelly.scalable_loss_rate(16, 0.01, 0.125, 16) == kelly.standard_loss_rate(16)
+    assert kelly.scalable_loss_rate(1000, 0.01, 0.125, 16) == pytest.approx(8e-5)
+    assert kelly.stability_bound(40) == 0.025

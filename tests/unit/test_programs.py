@@ -154,8 +154,8 @@ def test_whatever_is_no_plain_file_or_too_long_is_not_copied_and_the_reason_retu
     assert reasons == {
         "absent": "it is not there",
         "link": "it is a link",
-        "pipe": "it is no plain file",
-        "folder": "it is no plain file",
+        "pipe": "it is not a plain file",
+        "folder": "it is not a plain file",
         "secret": "it has 6 bytes, allowed 5",
     }
     assert not (tmp_path / "raw").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longfat.cli.study import require_effects
-from longfat.data.study_folder import StudyFolder, studies_in
+from longfat.data.study_folder import StudyFolder
 from longfat.system.errors import StudyError
 
 STUDY = """\
@@ -62,10 +62,3 @@ def test_a_key_that_matters_in_no_experiment_is_refused_at_its_place(
     tmp_path: Path, given: dict[str, str], where: str | None
 ) -> None:
     assert refused(tmp_path, **given) == ([where] if where else [])
-
-
-def test_every_key_of_the_shipped_studies_has_an_effect() -> None:
-    folders = [*studies_in(Path(__file__).parents[2] / "experiments")]
-    assert len(folders) > 8
-    for folder in folders:
-        require_effects(folder)

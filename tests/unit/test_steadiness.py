@@ -65,12 +65,6 @@ def test_asymmetry_is_positive_where_the_flow_has_more() -> None:
         goodput.asymmetry(rows(one=75, two=25, three=1), "one")
 
 
-def test_packets_that_do_not_arrive_are_lost() -> None:
-    assert slac.lost_percent(200, 150) == 25
-    with pytest.raises(NoValue):
-        slac.lost_percent(0, 0)
-
-
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("waves")

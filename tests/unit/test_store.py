@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from longfat.system.files import write_once, write_whole
+from longfat.system.files import write_whole
 from longfat.system.processes import is_running
 from longfat.system.scratch import scratch_in
 from longfat.system.store import draft, keep
@@ -171,16 +171,3 @@ def test_the_draft_of_a_killed_process_goes_when_the_file_is_written_again(tmp_p
     write_whole(tmp_path / "verdicts.json", "[]")
     left = [f".report.html-{GONE}", f".verdicts.json-{os.getppid()}", "verdicts.json"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(left)
-
-
-def test_the_draft_of_a_process_on_another_machine_stays(tmp_path: Path) -> None:
-    here, elsewhere = f".lock.json-{GONE}@{os.uname().nodename}", f".lock.json-{GONE}@node7"
-    for name in (here, elsewhere):
-        (tmp_path / name).touch()
-    assert write_once(tmp_path / "lock.json", "{}")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [elsewhere, "lock.json"]
-
-
-def test_a_file_that_is_written_once_stays_as_it_is(tmp_path: Path) -> None:
-    assert [write_once(tmp_path / "lock.json", text) for text in ("first", "second")] == [True, False]
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("lock.json", "first")]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -53,6 +54,7 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 STUDIES = ("sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006")
 
 
+@functools.cache
 def study(name: str) -> Study:
     return load_study(EXPERIMENTS / name / "study.yaml")
 

@@ -26,7 +26,7 @@ figures:
     file: rates.csv
     columns:
       by: "${algorithm}, ${rate} Mb/s"
-      window: {of: "window_of_path(rate=${rate} Mbit/s, rtt=30 ms, mtu=1500 B)", digits: 0}
+      window: {of: "path_segments(rate=${rate} Mbit/s, rtt=30 ms, size=1500 B)", digits: 0}
       goodput: {of: "goodput[delay, ${algorithm}]", digits: 0}
     rows: [[elsewhere, 7, {of: "goodput[delay, highspeed]", digits: 0}]]
     paper: two algorithms

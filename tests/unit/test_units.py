@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
+from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size
 from longfat.system.errors import StudyError
 
 KINDS: list[type[Quantity]] = [Duration, Size, Rate, Ratio]
@@ -49,10 +49,3 @@ def test_every_quantity_reads_back_from_its_own_text(kind: type[Quantity], value
 def test_every_unit_is_exact(kind: type[Quantity], data: st.DataObject, number: int) -> None:
     unit = data.draw(st.sampled_from(sorted(kind.units)))
     assert kind.parse(f"{number} {unit}").value == number * kind.units[unit]
-
-
-def test_the_dimension_follows_from_the_unit() -> None:
-    assert read_quantity("1 MiB") == Size(1 << 20)
-    assert read_quantity("1 Mbit/s") == Rate(1_000_000)
-    assert read_quantity("reno") is None
-    assert read_quantity("12") is None

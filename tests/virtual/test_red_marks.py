@@ -68,4 +68,4 @@ def test_without_ecn_it_drops_and_marks_nothing(specs: dict[bool, RunSpec], tmp_
     assert sent(parsed, spec, "marked_total") == 0
     assert sent(parsed, spec, "drops_total") > 10
     assert sum(parsed.tables["flows"]["retrans_segments"].to_pylist()) >= sent(parsed, spec, "drops_total") - 10
-    assert parsed.tables["arrivals"].num_rows == 0
+    assert len(parsed.tables.get("arrivals", ())) == 0

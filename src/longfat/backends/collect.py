@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copy of the files in a folder that a guest, or a host of a lab, could write to. The writing program has ended.
+"""Copy of files from a guest, a host of a lab or a worker: from a folder that it could write to, or from an archive.
 
-Nothing in such a folder is trusted: a link would lead to files of this machine; a device, or a hole in a file, would
-fill its disk.
+Nothing there is trusted: a link would lead to files of this machine; a device, or a hole in a file, would fill its
+disk. The program that wrote the folder has ended.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import tarfile
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 from longfat.system.errors import RigError
 
@@ -25,7 +27,7 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe wou
 
 @dataclass
 class _Left:
-    """Number and bytes of the files that may still come."""
+    """Number and bytes of the files that are still allowed."""
 
     files: int
     size: int
@@ -47,6 +49,34 @@ def collect(source: Path, target: Path) -> None:
         _folder(descriptor, source, target, _Left(MAX_FILES, MAX_BYTES), MAX_DEPTH)
     finally:
         os.close(descriptor)
+
+
+def unpack(archive: IO[bytes], folder: Path) -> None:
+    """Unpack a tar archive into ``folder``, which is created.
+
+    Raises RigError on anything except files and folders inside ``folder``, or above the limits; earlier files stay.
+    """
+    folder.mkdir()
+    left = _Left(MAX_FILES, MAX_BYTES)
+    try:
+        with tarfile.open(fileobj=archive) as entries:
+            for entry in entries:
+                left.take(entry.size, folder / entry.name)
+                _unpack_entry(entries, entry, folder)
+    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+        raise RigError(f"an archive cannot be unpacked: {error}", where=str(folder)) from error
+
+
+def _unpack_entry(entries: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> None:
+    """Write one file, or make one folder. ``TarFile.extractall`` refuses dangerous entries only since Python 3.11.4."""
+    name = PurePosixPath(entry.name)
+    path, content = folder / name, entries.extractfile(entry) if entry.isreg() else None
+    if entry.issparse() or name.is_absolute() or ".." in name.parts or not (content or entry.isdir()):
+        raise RigError(f"{entry.name!r} is neither a file nor a folder inside the archive", where=str(folder))
+    (path.parent if content else path).mkdir(parents=True, exist_ok=True)
+    if content:
+        with path.open("xb") as target:
+            shutil.copyfileobj(content, target)
 
 
 def read_text(path: Path) -> str:

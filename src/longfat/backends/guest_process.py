@@ -26,14 +26,14 @@ from longfat.backends import landlock
 from longfat.backends.collect import read_text, tail
 from longfat.system.errors import RigError, SettledError
 from longfat.system.identity import KernelSource
-from longfat.system.locks import held
+from longfat.system.locks import hold
 from longfat.system.parent import end_with_parent
 
 START_NS = 1_000_000_000_000_000_000  # 2001-09-09: clock of every guest at boot
 LOOK_S = 1.0  # interval of the watchdog
 STILL_CPU_S = 60.0  # CPU time without progress of the virtual clock after which a guest counts as hung
 STILL_WALL_S = 600.0  # the same in wall time, for a guest that does not compute
-LAST_WORDS_S = 5.0  # for a hung guest to report its place
+LAST_WORDS_S = 5.0  # time for a hung guest to report its place
 GUEST_FOLDER = "guest-"
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 NO_MEMORY = "Out of memory: "  # start of the kernel's message about a program that it kills (mm/oom_kill.c)
@@ -74,7 +74,7 @@ def start_guest(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a guest in the folder ``task``; it ends with the block.
 
-    Its console goes to ``output``; with ``keys`` it reads what is written to the process. Raises RigError.
+    Its console goes to ``output``; with ``keys`` it reads the standard input of the process. Raises RigError.
     """
     (task / "root").symlink_to(root)
     with (
@@ -101,7 +101,7 @@ def start_guest(
         try:
             yield process
         finally:
-            # Before its status is read and its number reused: a process that the guest began a moment before its own
+            # Kill before the status is read and the number reused: a process that the guest started just before its own
             # end would stay (start_userspace in arch/um/os-Linux/skas/process.c).
             if process.returncode is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -127,7 +127,7 @@ def _take_cpu(cpus: Sequence[int], scratch: Path, own: ExitStack) -> int:
     for place in itertools.count(1):
         for cpu in cpus:
             with suppress(BlockingIOError):
-                own.enter_context(held(scratch / f"cpu{cpu}-{place}.lock", wait=False))
+                own.enter_context(hold(scratch / f"cpu{cpu}-{place}.lock", wait=False))
                 return cpu
     raise AssertionError("there is always a further place")
 
@@ -143,8 +143,8 @@ def _places_for_memory(root: Path) -> list[Path]:
     return [Path("/dev"), Path("/proc"), *([] if needless else [temporary])]
 
 
-def confining(kernel: GuestKernel) -> GuestKernel:
-    """Return the kernel with confinement of hostile programs: with seccomp they could write to the kernel's memory."""
+def confine(kernel: GuestKernel) -> GuestKernel:
+    """Return the kernel set to confine hostile programs, which with seccomp could write to the kernel's memory."""
     words = ("seccomp=off" if word.startswith("seccomp=") else word for word in kernel.command_line)
     return replace(kernel, command_line=tuple(words))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in real time on the hosts of a lab, over SSH: each end host is a machine, links are cables.
+"""Runs in real time on the hosts of a lab, over SSH: each end host is a machine, and links are cables.
 
 Owns the abilities of a lab, and the steps of a run from the checks before it to the restored hosts.
 ``longfat.backends.testbed.agent`` acts on a host; ``longfat.backends.testbed.connect`` has the connections.
@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longfat.backends.collect import collect
+from longfat.backends.collect import unpack
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.testbed.connect.code import agent_code, code_digest
@@ -45,11 +44,9 @@ TRAITS = {
 }
 MARGIN_S = 180.0  # time after the end of its traffic until a run counts as hung
 READY_S = 180.0  # an emulated machine builds a network in about ten seconds
-RESTORED_S = 60.0
+RESTORED_S = 60.0  # limit for the restoration of the hosts
 START_AFTER_NS = 1_500_000_000  # after all hosts are ready: the message must have reached every host
 CLOCK_LIMIT_NS = 10_000_000  # a tenth of the probes' interval
-BUSY_LIMIT = 0.25
-BUSY_TRIES = 20  # half a second each: wait for login activity to settle
 
 # Gates of settings, which are judged before the first packet.
 GATES_BEFORE: tuple[Gate, ...] = (
@@ -95,9 +92,9 @@ class HostsBackend:
                 yield f"{name} lacks {', '.join(lacking)}; {self._provision()}"
             if missing := sorted(set(self.inventory.host(name).links) - facts["cards"].keys()):
                 yield f"{name}: no card is known for link {', '.join(missing)}; {self._provision()}"
-        builds = {name: facts["kernel"]["release"] for name, facts in self.facts.items()}
         if len({facts["build"] for facts in self.facts.values()}) > 1:
-            yield f"the hosts run different kernels ({_listed(builds)}); {self._provision()}"
+            listed = ", ".join(f"{name} {facts['kernel']['release']}" for name, facts in self.facts.items())
+            yield f"the hosts run different kernels ({listed}); {self._provision()}"
 
     def _provision(self) -> str:
         return f"longfat lab provision {self.inventory.environment} --lab {self.inventory.folder.name}"
@@ -118,7 +115,7 @@ class HostsBackend:
         )
 
     def _place(self, spec: RunSpec) -> tuple[Placement, BuiltRun]:
-        """Return the placement of the run's nodes, and the run as it is built there. Raises RigError if it has none."""
+        """Return the placement of the run's nodes, and the run as it is built there. Raises RigError without one."""
         placement = place(spec, self.inventory)
         return placement, subtract_cables(spec, placement, self.inventory.own_us)
 
@@ -141,7 +138,7 @@ class HostsBackend:
                 host = placement.hosts[end.node]
                 card = self.facts[host]["cards"].get(cable)
                 if card is None:
-                    continue  # the reason is among the capabilities'
+                    continue  # ``capabilities`` gives the reason
                 if card["max_mtu_bytes"] < link.mtu_bytes:
                     most = card["max_mtu_bytes"]
                     yield f"{host}: the card of {cable} has an MTU of at most {most} B, declared {link.mtu_bytes} B"
@@ -156,7 +153,6 @@ class HostsBackend:
         hosts = [self.inventory.host(name) for name in names]
         with Connections(hosts, self.inventory.folder, agent_code()) as connections:
             self._require_kernel(connections.builds)
-            _require_idle(connections)
             clocks = _read_clocks(connections, names)
             connections.send("prepare", {name: self._order(built.spec, placement, name) for name in names})
             _require_declared(built.spec, connections.gather("ready", READY_S))
@@ -171,7 +167,7 @@ class HostsBackend:
             connections.gather("done", READY_S)
             clocks_after = _read_clocks(connections, names)
             with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as scratch:
-                parts = {name: _collected(connections, name, Path(scratch) / name) for name in names}
+                parts = {name: _collect_files(connections, name, Path(scratch) / name) for name in names}
                 join_parts(spec, parts, folder, built.shares_us)
             connections.ask("end", RESTORED_S)
             (folder / "console.log").write_text(connections.consoles())
@@ -226,16 +222,6 @@ def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
     return HostsBackend(inventory, facts)
 
 
-def _require_idle(connections: Connections) -> None:
-    """Wait until the hosts' CPUs are idle. Raises RigError if they stay busy."""
-    for _ in range(BUSY_TRIES):
-        busy = {name: share for name, share in connections.ask("busy").items() if share > BUSY_LIMIT}
-        if not busy:
-            return
-    shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in busy.items())
-    raise RigError(f"hosts are busy before the run: {shares} of their CPUs, allowed {100 * BUSY_LIMIT:.0f} %")
-
-
 def _read_clocks(connections: Connections, names: tuple[str, ...]) -> dict[str, Clock]:
     """Return each host's clock. Raises RigError if a clock is too uncertain."""
     clocks = {name: connections.clock(name) for name in names}
@@ -268,25 +254,13 @@ def _require_steady(before: Mapping[str, Clock], after: Mapping[str, Clock]) -> 
             raise RigError(f"its clock moved by {moved / 1e6:.1f} ms from this machine's clock in the run", where=name)
 
 
-def _collected(connections: Connections, name: str, target: Path) -> Path:
+def _collect_files(connections: Connections, name: str, target: Path) -> Path:
     """Unpack a host's raw files into ``target``, and return it."""
-    target.mkdir()
-    unpacked = target.with_name(f"{name}.unpacked")
-    unpacked.mkdir()
     with tempfile.TemporaryFile(dir=target.parent) as archive:
         connections.collect(name, archive)
         archive.seek(0)
-        # tar refuses names that lead out of the folder; tarfile does only since Python 3.11.4.
-        command = ["tar", "--extract", "--gzip", "--no-same-owner", f"--directory={unpacked}"]
-        done = subprocess.run(command, stdin=archive, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RigError(f"its files cannot be unpacked: {done.stderr.strip()}", where=name)
-    collect(unpacked, target)
+        unpack(archive, target)
     return target
-
-
-def _listed(items: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in items.items())
 
 
 def _digest(data: object) -> str:

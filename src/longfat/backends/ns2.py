@@ -2,7 +2,7 @@
 """Runs in ns-2, the simulator of the studies around 2004, with its TCP and RED.
 
 Owns the translation of a RunSpec into an OTcl script, and of the output of ns-2 into raw files. Settings without a
-counterpart in ns-2 are refused, except sysctls apart from SACK and ECN, which are recorded as declared.
+counterpart in ns-2 are refused, except sysctls other than SACK and ECN, which are recorded as declared.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def script(spec: RunSpec) -> str:
     for what, every_us in (("sockets", spec.probes.socket_interval_us), ("queues", spec.probes.queue_interval_us)):
         if every_us:
             lines.append(f'$ns at {every_us / 1e6} "sample_{what} {every_us} {spec.end_us}"')
-    # Actions at the end of the run come before.
+    # Other actions at the end of the run come first.
     lines += [f'$ns at {spec.end_us / 1e6 + 1e-6} "finish"', "$ns run"]
     return "\n".join(lines) + "\n"
 

@@ -57,5 +57,5 @@ def explain_hang(error: RigError, spec: RunSpec) -> RigError:
     return SettledError(
         f"{error.message}\na program of the study computes or polls endlessly, but time passes in a guest only while "
         f"every program waits: {names}",
-        hint="let the program block (poll with a timeout, sleep, read) instead of spinning",
+        hint="make the program wait (poll with a timeout, sleep, read) instead of spinning",
     )

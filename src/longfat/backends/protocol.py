@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of a backend, and its traits, by which the rest of the package knows a backend without its name.
+"""The protocol of a backend, and its traits, which make the rest of the package independent of a backend's name.
 
 tests/contract has the one suite that each backend must pass.
 """
@@ -54,7 +54,7 @@ class Traits:
 
     Under a real ``clock`` a second takes a second, and runs follow each other. The ``kernel`` is the project's own,
     with its switches, or the machine's, or none. ``can`` has its abilities. Each run of ``guests`` takes its spec's
-    memory. A ``lab`` is needed to open it. ``setup_s`` is the duration of a run apart from its traffic, in real time.
+    memory. A ``lab`` is needed to open it. ``setup_s`` is the duration of a run without its traffic, in real time.
     """
 
     clock: Literal["virtual", "real"] = "virtual"
@@ -109,10 +109,10 @@ def needed(spec: RunSpec) -> dict[str, str]:
 class Capabilities:
     """Abilities of a backend on this machine.
 
-    ``ccas`` has the congestion controls by their kernel names. ``reasons`` says why the backend cannot work here at all
-    (no root, no KVM, ...). ``kernels`` has the pin of each named kernel; runs without a kernel's name pin the kernel of
-    ``pins``. ``sources`` has the source of each kernel that the project built, by digest. ``repeats`` says that a run
-    which the guest reports as failed would fail again.
+    ``ccas`` has the congestion controls by their kernel names. ``reasons`` has the causes why the backend cannot work
+    here at all (no root, no KVM, ...). ``kernels`` has the pin of each named kernel; runs without a kernel's name pin
+    the kernel of ``pins``. ``sources`` has the source of each kernel that the project built, by digest. If it
+    ``repeats``, a run that the guest reports as failed would fail again.
     """
 
     ccas: frozenset[str]
@@ -147,15 +147,15 @@ class Backend(Protocol):
         """Return the reasons against this run as declared; empty if it can be executed.
 
         Called for each run before the first one starts; must be quick and must not change the machine. A setting that
-        cannot be kept is refused here, never ignored later.
+        cannot be realised is refused here, never ignored later.
         """
 
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Execute one run and write the guest's files of docs/data.md into ``folder``.
 
-        ``folder`` exists and contains only ``spec.json``; apart from temporary files,
-        removed before the call ends, it is the only writable place on the host. Writes neither ``spec.json`` nor
-        ``run.json`` nor ``SHA256SUMS``. All started processes have ended at the return, and end when this process is
+        ``folder`` exists and contains only ``spec.json``. It is the only writable place on the host, except for
+        temporary files, which are removed before the call ends. Writes neither ``spec.json`` nor ``run.json`` nor
+        ``SHA256SUMS``. All started processes have ended at the return, and end when this process is
         killed; if they are killed to stop the run, it raises. Raises RigError on a crash of the run, and OSError on a
         full disk.
         """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in real time on this machine's kernel: hosts are namespaces (``mininet``) or containers (``containernet``).
 
-One run at a time, in the project's userland, without leftovers. ``host_kernel`` refuses runs beyond the kernel.
+One run at a time, in the project's userland, without leftovers. ``host_kernel`` refuses runs that the kernel cannot
+execute.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from longfat.backends.virtual import open_virtual
 from longfat.guest.host_kernel import HostKernel, ask_kernel
 from longfat.spec.runspec import Program, RunSpec, Web
 from longfat.system.errors import RigError
-from longfat.system.locks import held
+from longfat.system.locks import hold
 from longfat.system.scratch import scratch_in
 
 # Programs of a study would run on this machine's kernel, protected from it only by a user id. The packets of a
@@ -91,7 +92,7 @@ class RealtimeBackend:
         scratch = self.jail / "scratch"
         scratch.mkdir(exist_ok=True)
         with (
-            held(scratch / "realtime.lock"),
+            hold(scratch / "realtime.lock"),
             scratch_in(scratch, "real-") as task,
         ):
             (task / "raw").mkdir()

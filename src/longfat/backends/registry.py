@@ -6,7 +6,6 @@ Builds and starts nothing. The module of a backend is imported only when needed,
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -14,6 +13,7 @@ from typing import Any
 
 from longfat.backends.protocol import Backend, Traits, needed
 from longfat.spec.runspec import RunSpec
+from longfat.study.schema.names import unknown
 from longfat.system.errors import StudyError
 
 Say = Callable[[str], None]
@@ -29,7 +29,8 @@ MODULES = {
     "virtual": "longfat.backends.virtual",
 }
 """Modules of backends by name: a new backend is one module and one line here. Each module has ``TRAITS``, by the names
-of its backends, and ``open_backend(name, say, **settings)``. A backend added at run time is found, but never offered.
+of its backends, and ``open_backend(name, say, **settings)``. A backend that is added at run time is
+found, but never offered to users.
 """
 
 _NAMES = tuple(sorted(MODULES))
@@ -48,11 +49,8 @@ def backends_that(suit: Callable[[Traits], bool]) -> tuple[str, ...]:
 def require_backend(name: str) -> None:
     """Raise StudyError, with the allowed names, on an unknown ``name``."""
     if name not in MODULES:
-        near = difflib.get_close_matches(name, backend_names(), n=1)
-        raise StudyError(
-            f"unknown backend {name!r}; allowed: {', '.join(backend_names())}",
-            hint=f"did you mean {near[0]!r}?" if near else None,
-        )
+        message, hint = unknown("backend", name, backend_names())
+        raise StudyError(message, hint=hint)
 
 
 def traits_of(name: str) -> Traits:

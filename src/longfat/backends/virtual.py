@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in virtual time: one User-Mode Linux guest for each run, an ordinary process of the user.
 
-Owns the kernels, the root and the code of guests; ``guest_process`` starts and watches one. longfat.guest runs inside
-it. Both meet in a folder that holds spec.json and receives the raw files.
+Owns the kernels, the root and the code of guests; ``guest_process`` starts and watches a guest. longfat.guest runs
+inside it. Host and guest share a folder that holds spec.json and receives the raw files.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from longfat.backends.guest_process import (
     GUEST_FOLDER,
     GuestKernel,
     StoppedClock,
-    confining,
+    confine,
     console_text,
     explain_memory,
     guest_command,
@@ -97,7 +97,7 @@ class VirtualBackend:
         """Return missing algorithms, queues, sysctls, features and files of a run."""
         kernel = self.kernel_of(spec)
         if kernel is None:
-            return (f"the kernel {spec.pins['kernel']} is none of {', '.join(self.kernels)} as they are here",)
+            return (f"the kernel {spec.pins['kernel']} is none of the kernels here: {', '.join(self.kernels)}",)
         return (
             *refused_ccas(spec, kernel.ccas),
             *refused_features(self.name, spec),
@@ -126,7 +126,7 @@ class VirtualBackend:
             own_files.copy(spec, self.jail, task)
             kernel = self.kernel_of(spec) or self.kernel
             if spec.programs:
-                kernel = confining(kernel)
+                kernel = confine(kernel)
             try:
                 self.boot(task, spec.memory_bytes, spec.seed, [PROGRAM], kernel=kernel)
             except RigError as error:
@@ -158,20 +158,18 @@ class VirtualBackend:
         ``kernel`` is by default the kernel of runs that name none. Raises RigError if the guest crashes or hangs.
         """
         console = task / "console.log"
-        with (
-            console.open("wb") as output,
-            self.start(task, memory_bytes, seed, program, writable=writable, kernel=kernel, output=output) as process,
-        ):
-            try:
-                watch(process, task / "raw", console)
-            except RigError as error:
-                raise explain_memory(error, memory_bytes, console_text(console)) from error
-        if process.returncode:
-            text = console_text(console)
-            ending = RigError(f"the guest ended with status {process.returncode}\n{tail(text)}")
-            raise explain_memory(ending, memory_bytes, text)
+        how = task, memory_bytes, seed, program
+        try:
+            with (
+                console.open("wb") as output,
+                self.start(*how, writable=writable, kernel=kernel, output=output) as guest,
+            ):
+                watch(guest, task / "raw", console)
+            if guest.returncode:
+                raise RigError(f"the guest ended with status {guest.returncode}\n{tail(console_text(console))}")
+        except RigError as error:
+            raise explain_memory(error, memory_bytes, console_text(console)) from error
 
-    @contextmanager
     def start(
         self,
         task: Path,
@@ -183,13 +181,11 @@ class VirtualBackend:
         writable: bool = False,
         kernel: GuestKernel | None = None,
         keys: bool = False,
-    ) -> Iterator[subprocess.Popen[bytes]]:
+    ) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """Start a guest as ``boot`` does; it ends with the block. See ``guest_process.start_guest``."""
-        kernel = kernel or self.kernel
-        argv = guest_command(kernel, memory_bytes, seed, program, writable=writable, keys=keys)
         how = {"writable": writable, "keys": keys}
-        with start_guest(argv, self.root, task, scratch_folder(self.jail), output=output, **how) as process:
-            yield process
+        argv = guest_command(kernel or self.kernel, memory_bytes, seed, program, **how)
+        return start_guest(argv, self.root, task, scratch_folder(self.jail), output=output, **how)
 
 
 def open_virtual(
@@ -211,7 +207,7 @@ def open_virtual(
         jail=image.path.parents[2],
         root=image.path,
     )
-    # By its text: comments change no identity, but belong into the code that runs and into its tracebacks.
+    # Named by the text of the code: comments change no identity, but tracebacks must show the code that ran.
     root = open_root(image, text_digest(), lambda root: _add_code(replace(unrooted, root=root)), say)
     return replace(unrooted, root=root)
 
@@ -260,7 +256,7 @@ def text_digest() -> str:
 
 
 def _add_code(backend: VirtualBackend) -> None:
-    """Copy the guest's code into /code of the backend's root, and let the guest's Python compile it."""
+    """Copy the guest's code into /code of the backend's root, and compile it with the guest's Python."""
     for path in guest_sources():
         target = backend.root / "code" / "longfat" / path.relative_to(PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)

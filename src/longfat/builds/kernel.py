@@ -28,7 +28,7 @@ from longfat.builds.packages import require_packages
 from longfat.study.catalog.kernels import DEFAULT_KERNEL
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
-from longfat.system.locks import held
+from longfat.system.locks import hold
 from longfat.system.store import in_cache, keep
 
 FORMAT = 1
@@ -69,7 +69,7 @@ def build_kernel(
     settings, folder = recipe.settings(), cache_folder() / "kernels"
     source = _source_of_built(recipe, folder, target)
     if source is None:
-        with in_cache(folder, "the kernel's source", SIZE), held(folder / "lock"):
+        with in_cache(folder, "the kernel's source", SIZE), hold(folder / "lock"):
             source = find_source(settings, folder, say)
     if source.version != settings["pinned"]:
         say(f"warning: kernel source is {source.version}, the references were made with {settings['pinned']}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from longfat.builds.image import ImageBuild, composed_roots
 from longfat.builds.listing import content_digest, listing_digest, tree_digest
 from longfat.system.errors import RigError
-from longfat.system.locks import held
+from longfat.system.locks import hold
 from longfat.system.store import keep
 
 FORMAT = 1
@@ -82,7 +82,7 @@ def remove_damaged_roots(image: ImageBuild, say: Callable[[str], None]) -> None:
         if fault is None:
             continue
         try:
-            with held(folder.parent / LOCK):
+            with hold(folder.parent / LOCK):
                 shutil.rmtree(folder)
         except OSError as error:
             raise RigError(

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from longfat.execute.progress import Display
 from longfat.execute.results import Results
-from longfat.system.events import Event, EventSink, Kind, broadcast, log_to
+from longfat.system.events import Event, EventSink, Kind, log_to
 
 FORMAT = 1  # version of all results as JSON
 WARNING = "yellow"
@@ -57,8 +57,14 @@ def say_place(console: Console, what: str, path: Path) -> None:
 @contextmanager
 def listen(results: Results, console: Console) -> Iterator[EventSink]:
     """Yield the event stream of a command, which goes to the console and to the results folder."""
+    log = log_to(results.events)
     with Display(console) as display:
-        yield broadcast(log_to(results.events), display)
+
+        def pass_on(event: Event) -> None:
+            log(event)
+            display(event)
+
+        yield pass_on
 
 
 def stage(events: EventSink, message: str) -> None:

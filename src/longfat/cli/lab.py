@@ -37,9 +37,9 @@ def up(
     price = Price(hourly_price, currency)
     lab = open_lab(environment, name)
     again = f"{lab.command('up')} continues; {lab.command('down')} removes what exists"
-    with lifecycle.alone(lab):
+    with lifecycle.lock_lab(lab):
         lifecycle.prepare(lab, lambda line: say(console, line))
-    with lifecycle.alone(lab):  # the folder exists now
+    with lifecycle.lock_lab(lab):  # the folder exists now
         terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
         plan = terraform.plan()
         changes = read_changes(plan) if plan else None
@@ -68,7 +68,7 @@ def provision(
     words = [word for word in (environment, *(options or ())) if word]
     environment = words.pop(0) if words and not words[0].startswith("-") else None
     lab = open_lab(environment, name)
-    with lifecycle.alone(lab):
+    with lifecycle.lock_lab(lab):
         lifecycle.provision(lab, words, lambda line: say(console, line))
     say(console, f"lab {lab.name} is prepared")
 
@@ -79,7 +79,7 @@ def down(console: Console, environment: Environment = None, name: Name = None, y
     if not lab.folder.exists():
         say(console, f"there is no lab {lab.name} in {lab.folder.parent}: nothing to do")
         return
-    with lifecycle.alone(lab):
+    with lifecycle.lock_lab(lab):
         if lab.standing:
             again = f"{lab.command('down')} continues"
             terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))

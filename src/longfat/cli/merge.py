@@ -18,7 +18,7 @@ from longfat.plan.lockfile import LOCK, read_lock, require_same
 from longfat.relations.firsts import FIRST
 from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.system.errors import Problem, RigError, StudyError
-from longfat.system.files import write_once
+from longfat.system.files import write_whole
 
 
 def merge(
@@ -35,7 +35,8 @@ def merge(
     with open_results(results) as target:
         try:
             joined = merge_records(target.raw, raws)
-            if lock is not None and write_once(target.lock, lock.read_bytes()):
+            if lock is not None and not target.lock.exists():
+                write_whole(target.lock, lock.read_bytes())
                 write_checksums(target.path, "lock", [target.lock])
             _keep_first(target.path, folders)
         except OSError as error:
@@ -86,5 +87,5 @@ def _keep_first(target: Path, folders: Sequence[Path]) -> None:
         except (ValueError, KeyError, TypeError) as error:
             message = f"the first claims of these results cannot be read: {error!r}"
             raise RigError(message, where=str(first)) from error
-    if times:
-        write_once(target / FIRST, min(times, key=times.__getitem__).read_bytes())
+    if times and not (target / FIRST).exists():
+        write_whole(target / FIRST, min(times, key=times.__getitem__).read_bytes())

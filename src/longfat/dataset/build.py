@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build of a study's dataset: from lock and raw records to Parquet tables, their description and ``exclusions.csv``.
 
-Equal input gives equal bytes: rows are in lock order, then by time, without any wall-clock fact. Must not
-change a raw record (a damaged one is set aside by ``longfat.execute.record``) and computes no metric.
+Equal input gives equal bytes: rows are in lock order, then by time, and contain no wall-clock time. Changes no raw
+record and computes no metric.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Outcome:
 def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyType({})) -> DatasetSummary:
     """Read ``lock.json`` and ``raw/`` under ``results`` and replace its dataset folder as a whole.
 
-    ``impossible`` has, by run_id, the reason why a run is invalid although every gate holds. Raises StudyError or
+    ``impossible`` lists, by run_id, reasons why runs are invalid although they pass every gate. Raises StudyError or
     RecordError if the lock cannot be read, RigError if nothing can be written.
     """
     plan = read_lock(results / "lock.json")
@@ -145,13 +145,8 @@ def _runs_table(plan: Plan, outcomes: Mapping[str, _Outcome]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _exclusions(runs: pa.Table) -> list[dict[str, Scalar | None]]:
-    rows = runs.select(list(EXCLUSION_COLUMNS)).to_pylist()
-    return [row for row in rows if row["status"] != "ok"]
-
-
 def _write(table: pa.Table, path: Path) -> None:
-    """Write a table; times increase within a run, so that their differences need a quarter of a dictionary's space."""
+    """Write a table; the differences of times need a quarter of the space of a dictionary."""
     times = {name: "DELTA_BINARY_PACKED" for name in table.column_names if name == "t_us"}
     others = [name for name in table.column_names if name not in times]
     form = {"compression": "zstd", "version": "2.6", "row_group_size": GROUP_ROWS}
@@ -168,7 +163,8 @@ def _replace(folder: Path, study: str, tables: Mapping[str, pa.Table]) -> None:
             with (new / "exclusions.csv").open("w", encoding="utf-8", newline="") as file:
                 writer = csv.DictWriter(file, EXCLUSION_COLUMNS, lineterminator="\n")
                 writer.writeheader()
-                writer.writerows(_exclusions(tables["runs"]))
+                runs = tables["runs"].select(list(EXCLUSION_COLUMNS)).to_pylist()
+                writer.writerows(row for row in runs if row["status"] != "ok")
             text = json.dumps(descriptor(study, new, tables), indent=1, ensure_ascii=True)
             (new / DESCRIPTOR).write_text(text + "\n", encoding="ascii")
     except OSError as error:

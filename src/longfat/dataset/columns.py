@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed column schema of the dataset: the tables, and the content of each column.
+"""The closed schema of the dataset: its tables, and the names, types and order of their columns.
 
-Owns names, types and order of the columns; a unit is the last part of a name. Must not read or write files.
+A unit is the last part of a column's name. Reads and writes no file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TEXTS = {
 
 
 def _schema(*names: str, real: str = "", truth: str = "") -> pa.Schema:
-    """Return a schema: texts have the names above, everything else is a whole number except ``real`` and ``truth``."""
+    """Return a schema: the names in ``_TEXTS`` are texts, all others except ``real`` and ``truth`` whole numbers."""
     types = {**dict.fromkeys(_TEXTS, pa.string()), real: pa.float64(), truth: pa.bool_()}
     return pa.schema([(name, types.get(name, pa.int64())) for name in names])
 
@@ -53,7 +53,7 @@ SOCKETS = _schema(
     *("delivered_ce_segments", "reordering_total", "app_limited_us"),
 )
 OF_KERNELS = tuple(SOCKETS.names[SOCKETS.get_field_index("pacing_bps") :])
-"""Columns of ``sockets`` that kernels have and simulators lack; the last one is derived from others."""
+"""Columns of ``sockets`` that simulators lack; the last one is derived from others."""
 
 CCA_STATE = _schema("run_id", "t_us", "flow", "stream", "name", "value", real="value")
 QUEUES = _schema(

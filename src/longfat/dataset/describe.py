@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meaning of the dataset's columns: a phrase, a unit, and the values that mean "none".
 
-Owns these words, which are part of ``datapackage.json``. Reads no dataset.
+Owns these words, which ``datapackage.json`` contains. Reads no dataset.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TABLES: Mapping[str, str] = {
 }
 
 SENTINELS: Mapping[str, int] = {"ssthresh_segments": 0x7FFFFFFF, "min_rtt_us": 0xFFFFFFFF, "srtt_us": 0}
-"""What the kernel writes where there is no value yet (tcp_input.c, tcp_minisocks.c of Linux): null in a frame."""
+"""Numbers that the kernel writes before there is a value (tcp_input.c, tcp_minisocks.c): null in a frame."""
 
 STATES: Mapping[str, Mapping[str, str]] = {
     "state": {
@@ -91,7 +91,7 @@ _MEANINGS = {
     "goodput_bps": "goodput as the receiving end reports it, over all streams",
     "first_byte_us": "start of the receiving time, over which goodput is a mean",
     "last_byte_us": "end of the receiving time: arrival of the last byte, by its acknowledgment less the delay of the "
-    "way back; socket buffers may hold bytes after `end_us`. For transfers it ends with the flow",
+    "reverse path; socket buffers may hold bytes after `end_us`. For transfers it ends with the flow",
     "transfers": "complete transfers; null where the flow is a single one",
     "retrans_segments": "retransmitted segments",
     "min_rtt_us": "smallest round-trip time that the kernel has seen",

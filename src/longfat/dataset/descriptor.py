@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of a dataset as a Frictionless Data Package: tables, columns, types, units, digests.
+"""The description of a dataset, ``datapackage.json``: its tables, columns, types, units and digests.
 
-Owns the content of ``datapackage.json`` (https://datapackage.org/standard/data-package/).
+The format is a Frictionless Data Package (https://datapackage.org/standard/data-package/).
 """
 
 from __future__ import annotations

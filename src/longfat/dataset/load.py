@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of a dataset: runs by their factors, goodput of their flows, samples of sockets, series of captures.
+"""Reader of a dataset: its runs, and their flows, samples and series.
 
-Owns access to the Parquet tables; computes nothing. Large tables are read a run at a time.
+Owns access to the Parquet tables; computes nothing. Large tables are read one run at a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypedDict, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,9 @@ ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
 
 @dataclass(frozen=True)
 class Run:
-    """One lock entry: its purpose, its factors in base units, and its outcome.
+    """One lock entry: its experiment, its factors in base units, and its outcome.
 
-    Runs with equal digests ``measured`` are one observation; it is None if nothing was measured.
+    ``measured`` is the digest of the measurements, None without any. Runs with equal digests are one observation.
     """
 
     run_id: str
@@ -53,65 +53,17 @@ class Run:
     measured: str | None = None
 
 
-class Row(TypedDict, total=False):
-    """A row of ``flows``, or of a table with some of its columns."""
-
-    run_id: str
-    flow: str
-    sender: str
-    receiver: str
-    cca: str
-    window_bytes: int | None
-    streams: int
-    start_us: int
-    end_us: int
-    bytes_received: int
-    goodput_bps: float
-    first_byte_us: int
-    last_byte_us: int
-    transfers: int | None
-    retrans_segments: int | None
-    min_rtt_us: int | None
-
-
-class Counter(TypedDict):
-    """A row of ``counters``."""
-
-    run_id: str
-    node: str
-    counter: str
-    value: int
-
-
-class Interface(TypedDict):
-    """A row of ``achieved``: an interface's settings as read back, None if the backend's kernel does not show them."""
-
-    run_id: str
-    node: str
-    interface: str
-    mtu_bytes: int | None
-    rate_bps: int | None
-    delay_us: int | None
-    queue_kind: str | None
-    limit_packets: int | None
-    limit_bytes: int | None
-    drops: int | None
-    deliberate_drops: int | None
-    sent_bytes: int | None
-    busy_ns: int | None
-
-
 _RUN = {name: name for name in ("run_id", "experiment", "scenario", "repetition", "stack", "status", "reason")}
 _RUN["measured"] = "measured_sha256"
 
-Kind = TypeVar("Kind")
+Row = Mapping[str, Any]  # a row of a table, by column; None where the run does not have the value
 Filters = list[tuple[str, str, str]]  # of pyarrow: column, comparison, value; all must hold
 Columns = Mapping[str, npt.NDArray[np.generic]]  # of one length: a row of the table is one element of each
 
 
 @dataclass(frozen=True)
 class Series:
-    """A time series: microseconds since the start of the measurement, ascending, and one value for each."""
+    """A time series: ascending times in microseconds since the start of the measurement, and a value for each."""
 
     t_us: npt.NDArray[np.float64]
     values: npt.NDArray[np.float64]
@@ -125,12 +77,12 @@ class Dataset:
 
     @cached_property
     def computed(self) -> dict[Hashable, object]:
-        """Values computed from these tables, or the reasons why there are none, kept for reuse."""
+        """Cached values of metrics, or the reasons why there are none."""
         return {}
 
     @cached_property
     def impossible(self) -> dict[str, set[str]]:
-        """Impossible values computed from these tables, by run_id."""
+        """Reasons why values of metrics are impossible, by run_id."""
         return {}
 
     @cached_property
@@ -144,12 +96,12 @@ class Dataset:
     @cached_property
     def flows(self) -> Mapping[str, tuple[Row, ...]]:
         """The rows of ``flows`` by run_id."""
-        return self._by_run("flows", Row)
+        return self._by_run("flows")
 
     @cached_property
     def web(self) -> Mapping[str, tuple[Row, ...]]:
         """The rows of ``web`` by run_id."""
-        return self._by_run("web", Row)
+        return self._by_run("web")
 
     def columns_of(self, table: str, run_id: str) -> Columns:
         """Return the rows of a traffic kind's own table by column, in the order of recording."""
@@ -157,7 +109,7 @@ class Dataset:
         return {name: found[name].to_numpy() for name in found.column_names}
 
     def outstanding(self, run_id: str, flow: str | None = None) -> Series:
-        """Return the outstanding data in bytes of a captured flow (None: the only one); empty if there is none."""
+        """Return the outstanding data in bytes of a captured flow (None: the only one); may be empty."""
         return self._series("outstanding", "outstanding_bytes", run_id, flow)
 
     def throughput(self, run_id: str, flow: str | None = None) -> Series:
@@ -167,8 +119,7 @@ class Dataset:
     def sockets(self, run_id: str, flow: str | None = None) -> Columns:
         """Return the samples of the sending sockets of a flow (None: all flows) by column, in order of time.
 
-        ``flow`` is text and everything else a whole number, or NaN if the congestion control lacks the column.
-        SOCKET_COLUMNS are the keys.
+        SOCKET_COLUMNS are the keys. ``dwnd_segments`` is NaN if the congestion control has no delay window.
         """
         table = self._read("sockets", columns=list(SOCKET_COLUMNS), filters=_chosen(run_id, flow))
         kinds = {name: _SOCKET_KINDS.get(name, np.int64) for name in SOCKET_COLUMNS}
@@ -181,15 +132,10 @@ class Dataset:
         times, packets = (table[name].to_numpy().astype(np.float64) for name in ("t_us", "backlog_packets"))
         return {str(name): Series(times[names == name], packets[names == name]) for name in dict.fromkeys(names)}
 
-    def whole(self, table: str, columns: Sequence[str]) -> Columns:
-        """Return all rows of a table in these columns; missing whole numbers are NaN."""
-        found = self._read(table, columns=list(columns))
-        return {name: found[name].to_numpy() for name in columns}
-
-    def _by_run(self, table: str, kind: type[Kind]) -> Mapping[str, tuple[Kind, ...]]:
-        found: dict[str, tuple[Kind, ...]] = {}
+    def _by_run(self, table: str) -> Mapping[str, tuple[Row, ...]]:
+        found: dict[str, tuple[Row, ...]] = {}
         for row in self._read(table).to_pylist():
-            found[row["run_id"]] = (*found.get(row["run_id"], ()), kind(**row))
+            found[row["run_id"]] = (*found.get(row["run_id"], ()), row)
         return found
 
     def port_samples(self, run_id: str) -> Columns:
@@ -198,14 +144,14 @@ class Dataset:
         return {name: table[name].to_numpy() for name in PORT_COLUMNS}
 
     @cached_property
-    def achieved(self) -> Mapping[str, tuple[Interface, ...]]:
+    def achieved(self) -> Mapping[str, tuple[Row, ...]]:
         """The rows of ``achieved``, one for each interface, by run_id."""
-        return self._by_run("achieved", Interface)
+        return self._by_run("achieved")
 
     @cached_property
-    def counters(self) -> Mapping[str, tuple[Counter, ...]]:
+    def counters(self) -> Mapping[str, tuple[Row, ...]]:
         """The rows of ``counters`` by run_id."""
-        return self._by_run("counters", Counter)
+        return self._by_run("counters")
 
     def pings(self, run_id: str) -> Series:
         """Return the round-trip times of the answered pings in microseconds, by the time of the request."""

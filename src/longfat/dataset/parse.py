@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader of the files of one committed run folder, as tables and plain data.
 
-Owns the format of the run folder (docs/data.md), not its judgement: a readable run may be invalid. All functions raise
-RecordError that names the file.
+Owns the format of the run folder (docs/data.md); a readable run may still be invalid. All functions raise RecordError
+with the file's name.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from longfat.study.traffic import TABLES as TRAFFIC_TABLES
 from longfat.study.traffic.kind import Table
 from longfat.system.errors import RecordError
 
-# Counters of a node that metrics read: segments in and out, and those that came out of order.
+# Counters of a node that metrics read: segments in and out, retransmissions, and segments out of order.
 COUNTED = ("Tcp.InSegs", "Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPOFOQueue")
 _SAMPLED = pa.schema([one for one in columns.QUEUES if one.name not in ("rate_bps", "capacity_bits")])  # of queues.csv
 TICK_US = 10_000  # of the kernel's clock for acknowledgments, at the least HZ
@@ -36,7 +37,7 @@ CLOSED = "7"  # TCP_CLOSE: the state of a connection's last sample
 class ParsedRun:
     """One run from its folder: its tables, and the plain JSON data of its other files.
 
-    ``told`` has the reports of traffic kinds with their own tables, by table.
+    ``told`` contains the reports of traffic kinds with their own tables, by table.
     """
 
     end_us: int | None
@@ -76,7 +77,7 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
 def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec, sockets: pa.Table) -> pa.Table:
     declared = {flow.name: flow for flow in spec.flows}
     rows = []
-    try:
+    with _reading(path):
         for report in sorted(reports, key=lambda item: str(item["flow"])):
             name = report["flow"]
             row = {key: report.get(key) for key in columns.FLOWS.names}
@@ -85,17 +86,15 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
             row |= receiving_time(report, row, spec, declared[name], sockets)
             rows.append(row | _socket_facts(sockets, name))
         return pa.Table.from_pylist(rows, schema=columns.FLOWS)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordError(f"the report of a flow cannot be read: {error!r}", where=str(path)) from error
 
 
 def receiving_time(
     report: Mapping[str, Any], row: Mapping[str, Any], spec: RunSpec, flow: Flow, sockets: pa.Table
 ) -> dict[str, int]:
-    """Return the times of a flow's first and last byte at its receiver; for transfers the flow's own start counts.
+    """Return the times of a flow's first and last byte at its receiver; a flow of transfers begins at its start.
 
-    A connection begins at the receiver one and a half round trips after the flow's start. If its end and its duration
-    at the sender give a later beginning, such as after a lost SYN, that one counts, to a tick.
+    A connection begins at the receiver one and a half round trips after the flow's start. After a lost SYN it begins
+    later: its end and its duration at the sender give this time, to a tick.
     """
     took_us = 8e6 * row["bytes_received"] / row["goodput_bps"] if row["goodput_bps"] else 0.0
     chosen = pc.and_(pc.equal(sockets["flow"], flow.name), pc.equal(sockets["state"], CLOSED))
@@ -114,12 +113,10 @@ def _way_us(spec: RunSpec, start: str, end: str) -> float:
 
 
 def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Table:
-    """Return each interface's settings as read back; null if the backend's kernel does not show them."""
-    try:
+    """Return the settings of each interface as read back; null if the backend's kernel does not show them."""
+    with _reading(path):
         rows = [{**found, "run_id": run_id} for found in achieved["interfaces"]]
         return pa.Table.from_pylist(rows, schema=columns.ACHIEVED)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordError(f"the settings of interfaces cannot be read: {error!r}", where=str(path)) from error
 
 
 def _sockets(path: Path, run_id: str) -> pa.Table:
@@ -147,15 +144,12 @@ def _app_limited_us(sockets: pa.Table) -> pa.Array:
 
 
 def _header(path: Path) -> list[str]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            return file.readline().rstrip("\n").split(",")
-    except (OSError, ValueError) as error:
-        raise RecordError(f"the file cannot be read: {error}", where=str(path)) from error
+    with _reading(path), path.open(encoding="utf-8") as file:
+        return file.readline().rstrip("\n").split(",")
 
 
 def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
-    """Return the retransmitted segments of all streams and the smallest RTT; None without samples."""
+    """Return a flow's retransmitted segments and its smallest RTT; None without samples."""
     own = sockets.filter(pc.equal(sockets["flow"], flow))
     if not own.num_rows:
         return {"retrans_segments": None, "min_rtt_us": None}
@@ -175,14 +169,12 @@ def _observed(table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]
     if table.name not in told:
         return _read_csv(folder / table.file, schema, run_id)
     name = next(iter(table.columns))
-    try:
+    with _reading(folder / table.file):
         rows = [
             {key: row.get(key) for key in table.columns} | {"run_id": run_id}
             for row in map(table.row, sorted(told[table.name], key=lambda report: str(report[name])))
         ]
         return pa.Table.from_pylist(rows, schema=schema)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RecordError(f"a report cannot be read: {error!r}", where=str(folder / table.file)) from error
 
 
 def _end_us(path: Path) -> int | None:
@@ -195,7 +187,7 @@ def _end_us(path: Path) -> int | None:
 
 def _counters(path: Path, run_id: str) -> pa.Table:
     """Return the counters that metrics use, of every node in which they changed."""
-    try:
+    with _reading(path):
         rows = [
             {"run_id": run_id, "node": node, "counter": name, "value": value}
             for node, changed in sorted(_read_json(path, dict).items())
@@ -203,8 +195,6 @@ def _counters(path: Path, run_id: str) -> pa.Table:
             if name in COUNTED
         ]
         return pa.Table.from_pylist(rows, schema=columns.COUNTERS)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise RecordError(f"the counters cannot be read: {error!r}", where=str(path)) from error
 
 
 def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
@@ -234,13 +224,21 @@ def join(schema: pa.Schema, parts: Iterable[pa.Table]) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
 
-def _read_json(path: Path, kind: type) -> Any:
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raise RecordError with the file if the code inside cannot read it."""
     try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        text = str(error) if isinstance(error, OSError | ValueError) else repr(error)
+        raise RecordError(f"the file cannot be read: {text}", where=str(path)) from error
+
+
+def _read_json(path: Path, kind: type) -> Any:
+    with _reading(path):
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RecordError(f"the file cannot be read: {error}", where=str(path)) from error
     if not isinstance(data, kind):
-        raise RecordError(f"the file holds no {kind.__name__}", where=str(path))
+        raise RecordError(f"the file contains {type(data).__name__}, not {kind.__name__}", where=str(path))
     return data
 
 
@@ -253,13 +251,10 @@ def _read_csv(path: Path, schema: pa.Schema, run_id: str, flow: str | None = Non
     )
     # One thread: several threads may divide the rows into different blocks.
     reading = pyarrow.csv.ReadOptions(use_threads=False)
-    try:
+    with _reading(path):
         table = pyarrow.csv.read_csv(path, read_options=reading, convert_options=options)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise RecordError(f"the file cannot be read: {error}", where=str(path)) from error
     if table.column_names != expected:
         raise RecordError(f"the columns are {','.join(table.column_names)}, not {','.join(expected)}", where=str(path))
-    for place, name in enumerate(schema.names):
-        if name in given:
-            table = table.add_column(place, name, pa.repeat(pa.scalar(given[name]), table.num_rows))
-    return table.cast(schema)
+    for name, value in given.items():
+        table = table.append_column(name, pa.repeat(pa.scalar(value), table.num_rows))
+    return table.select(schema.names).cast(schema)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One attempt at one run, from the empty partial folder to the commit.
 
-Must not retry and must not know of other runs; ``study`` decides the consequence of a crash.
+Must not retry, and is independent of other runs; ``study`` decides the consequence of a crash.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from pathlib import Path
 
 from longfat.backends.protocol import Backend
 from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus
-from longfat.execute.record.verify import read_record
 from longfat.execute.results import no_room
 from longfat.spec.gates import Evidence
 from longfat.spec.gates.behaviour import cpu_sufficed
 from longfat.spec.runspec import RunSpec
-from longfat.system.errors import RecordError, RigError, SettledError
+from longfat.system.errors import RigError, SettledError
 
 STARVED_REPEATS = 3  # repetitions of a run in real time for which the machine had no CPU
 STOPPED = "the study was stopped"
@@ -47,7 +46,7 @@ class Attempt:
 class Outcome:
     """The end of an attempt; ``reason`` is None if the run is recorded as ok.
 
-    ``settled`` means that it is recorded, ``starved`` that the machine was too busy for it to count.
+    ``settled`` means that it is recorded; ``starved`` means that the machine was too busy, so it does not count.
     """
 
     reason: str | None
@@ -57,10 +56,10 @@ class Outcome:
 
 
 def attempt_run(backend: Backend, attempt: Attempt, raw: Path, stop: threading.Event | None = None) -> Outcome:
-    """Execute a run; record it under ``raw`` if it went well or this is the last attempt.
+    """Execute a run; record it under ``raw`` if it succeeded or this is the last attempt.
 
-    Records nothing after ``stop`` was set. Raises OSError if the file system is full, RecordError if the folder holds
-    another run.
+    Records nothing after ``stop`` was set. Raises OSError if the file system is full, RecordError if a record has that
+    name.
     """
     started_utc = datetime.now(UTC).isoformat(timespec="seconds")
     start = time.monotonic()
@@ -76,7 +75,7 @@ def attempt_run(backend: Backend, attempt: Attempt, raw: Path, stop: threading.E
             status: RunStatus = "ok" if reason is None else "failed"
             run_id = attempt.spec.run_id
             facts = RunFacts(run_id, status, reason, attempt.number, backend.name, seconds, started_utc, node_name())
-            reason = _commit(bundle, facts)
+            bundle.commit(facts)
     return Outcome(reason, seconds, settled)
 
 
@@ -85,28 +84,13 @@ def node_name() -> str:
     return os.environ.get("SLURMD_NODENAME") or os.environ.get("NODE_NAME") or os.uname().nodename
 
 
-def _commit(bundle: Bundle, facts: RunFacts) -> str | None:
-    """Commit the run; return the reason why it is recorded as failed, or None.
-
-    If the same run is recorded already, that record is kept.
-    """
-    try:
-        bundle.commit(facts)
-        return facts.reason
-    except RecordError:
-        record = read_record(bundle.final)
-        if record.run_id != facts.run_id:
-            raise
-        return record.reason
-
-
 def _crash_of(backend: Backend, attempt: Attempt, folder: Path) -> tuple[str | None, bool]:
     """Execute the run; return the reason why it failed, or None, and whether it is certain to fail again."""
     try:
         backend.run(attempt.spec, folder)
         outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
         if outcome["status"] != "ok":
-            return f"the laboratory reports: {outcome['reason']}", attempt.repeats
+            return f"the guest reports: {outcome['reason']}", attempt.repeats
     except RigError as error:
         return str(error), isinstance(error, SettledError)
     except Exception as error:  # a defect of a backend costs one run, not the study

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The threads of this process that execute runs, one attempt at a time each.
 
-Owns how they stop: a guest is a child process, so a thread only waits for it, and its end is the end of the attempt.
-Must not know what follows from an outcome: ``study`` decides that.
+Owns the stop: a guest is a child process, so a thread only waits for it, and its end is the end of the attempt.
+``study`` decides the consequence of an outcome.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from longfat.backends.protocol import Backend
 from longfat.execute.attempt import Attempt, Outcome, attempt_run
 from longfat.system.processes import children, end_children
 
-LOOK_S = 0.1  # interval at which a stop looks for children that a thread has started meanwhile
+LOOK_S = 0.1  # interval at which a stop checks for children that a thread has just started
 
 
 class Pool(Protocol):
-    """A place that executes attempts, at most ``slots`` at the same time."""
+    """An executor of attempts, at most ``slots`` at the same time."""
 
     @property
     def slots(self) -> int:
@@ -39,7 +39,7 @@ class Threads:
     """A pool of ``slots`` threads on this machine, as a context.
 
     If the block ends with an error, attempts that have not ended are stopped: their child processes are killed, and
-    nothing is recorded of them. A single slot is the calling thread itself, where an interrupt reaches the backend.
+    they leave no record. A single slot is the calling thread itself, where an interrupt reaches the backend.
     """
 
     def __init__(self, backend: Backend, raw: Path, slots: int) -> None:
@@ -62,7 +62,7 @@ class Threads:
         return future
 
     def check(self) -> None:
-        """Threads of this process always end their attempts."""
+        """Do nothing: threads of this process always end their attempts."""
 
     def _attempt(self, attempt: Attempt) -> Outcome:
         backend, raw = self._work
@@ -77,6 +77,6 @@ class Threads:
         self._stop.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
         while self._running:
-            with suppress(KeyboardInterrupt):  # a second one cannot hurry the kernel
+            with suppress(KeyboardInterrupt):  # a second interrupt cannot hurry the kernel
                 end_children(self._others)
                 wait(tuple(self._running), LOOK_S)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.system.errors import RigError
-from longfat.system.locks import held
+from longfat.system.locks import hold
 
-# With fewer free bytes, a crash is attributed to the full disk, not to the run.
+# With fewer free bytes, the full disk counts as the cause of a crash, not the run.
 FULL_DISK_BYTES = 16 << 20
 HOLDER = ".in-use"  # names the process that holds the folder
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -55,7 +55,9 @@ def open_results(path: Path) -> Iterator[Results]:
     with ExitStack() as own:
         try:
             (path / "raw").mkdir(parents=True, exist_ok=True)
-            _hold(own, path / HOLDER)
+            descriptor = own.enter_context(hold(path / HOLDER, wait=False))
+            os.truncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()}".encode())
         except BlockingIOError as error:
             holder = (path / HOLDER).read_text(encoding="utf-8").strip() or "an unknown process"
             raise RigError(
@@ -64,18 +66,12 @@ def open_results(path: Path) -> Iterator[Results]:
                 hint="wait until it ends, or name another folder with --results",
             ) from error
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise RigError(
+                f"the results folder cannot be written to: {error.strerror}",
+                where=os.fsdecode(error.filename or path / HOLDER),
+                hint="remove the file of that name, or name another folder with --results",
+            ) from error
         yield Results(path)
-
-
-def _hold(own: ExitStack, file: Path) -> None:
-    """Hold the file until ``own`` is closed. Raises OSError."""
-    holder = own.enter_context(held(file, wait=False))
-    try:
-        os.truncate(holder, 0)
-        os.write(holder, f"process {os.getpid()}".encode())
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(file)) from error
 
 
 def no_room(error: OSError) -> bool:
@@ -90,13 +86,5 @@ def full_disk(path: Path, error: OSError) -> RigError:
     return RigError(
         f"{what} can no longer be written: {error.strerror}",
         where=str(path if what == "the results" else file),
-        hint="free some space and start again; finished runs are kept and not repeated",
-    )
-
-
-def _unwritable(path: Path, error: OSError) -> RigError:
-    return RigError(
-        f"the results folder cannot be written to: {error.strerror}",
-        where=os.fsdecode(error.filename or path),
-        hint="remove the file of that name, or name another folder with --results",
+        hint="free some space and start again; finished runs are not repeated",
     )

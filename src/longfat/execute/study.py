@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executes the runs of a plan that have no valid record yet, so that each ends in one.
 
-Owns the order, the retries and the reasons to stop. Must not look inside a run: that is ``attempt``.
+Owns the order, the retries and the reasons to stop. Must not look inside a run: ``attempt`` does that.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
 from longfat.backends.protocol import Backend, Capabilities
 from longfat.execute.attempt import STARVED_REPEATS, Attempt, Outcome
-from longfat.execute.calm import wait_for_calm
+from longfat.execute.idle_cpu import wait_for_idle_cpu
 from longfat.execute.memory import jobs_in_memory
 from longfat.execute.pool import Pool, Threads
 from longfat.execute.record.bundle import run_folder_name
@@ -54,8 +54,8 @@ def execute(
 ) -> Summary:
     """Execute the missing runs in their order, ``jobs`` at a time on this machine, or all in a pool ``elsewhere``.
 
-    A run that crashes is repeated once, unless it is certain to crash again, then recorded as failed. A run that lacked
-    CPU is repeated when the machine is idle. Failed runs of an earlier start are repeated. ``disk_bytes`` is the
+    A run that crashes is repeated once, unless it is certain to crash again, and then recorded as failed. A run that
+    lacked CPU is repeated when the machine is idle. Failed runs of an earlier start are repeated. ``disk_bytes`` is the
     estimate for all ``runs``. If runs are guests on this machine, ``memory_bytes`` limits the number at a time.
 
     Raises RigError before the first run if the backend refuses a run, or disk or memory is too small, and later if the
@@ -88,7 +88,8 @@ def _guarded(dispatch: _Dispatch, opened: AbstractContextManager[Pool]) -> None:
         with opened as pool:
             dispatch.all(pool)
     except BaseException as error:
-        _report_stop(dispatch.events, error)
+        with suppress(OSError):  # the event log may be on a full disk, which the raised error reports
+            dispatch.events(Event(Kind.RUNS_STOPPED, f"stopped: {str(error) or 'interrupted'}", Level.ERROR))
         if isinstance(error, OSError) and no_room(error):
             raise full_disk(dispatch.results.path, error) from error
         raise
@@ -139,7 +140,7 @@ class _Dispatch:
             again = f"it is repeated when the machine is idle ({count} of {STARVED_REPEATS} times)"
             message = f"{attempt.name}: {outcome.reason}; {again}"
             self.events(Event(Kind.RUN_RETRIED, message, Level.WARNING, facts))
-            wait_for_calm()
+            wait_for_idle_cpu()
             self.waiting.appendleft(replace(attempt, number=number, starved=count))
             return
         if not outcome.settled:
@@ -171,7 +172,7 @@ def require_executable(backend: Backend, specs: Collection[RunSpec]) -> Capabili
     possible = [{**pins, "kernel": kernel} for kernel in (pins["kernel"], *offered.kernels.values())]
     if any(spec.pins not in possible for spec in specs):
         raise RigError(
-            f"the plan was made for digests that differ from those of backend {backend.name!r}", hint="plan again"
+            f"the plan was made for digests that differ from the digests of backend {backend.name!r}", hint="plan again"
         )
     return offered
 
@@ -206,11 +207,3 @@ def _check_space(results: Results, needed_bytes: int) -> None:
             where=str(results.path),
             hint="free some space, or give a folder on another disk with --results",
         )
-
-
-def _report_stop(events: EventSink, error: BaseException) -> None:
-    try:
-        events(Event(Kind.RUNS_STOPPED, f"stopped: {str(error) or 'interrupted'}", Level.ERROR))
-    except OSError:
-        # The event log is on the disk that is full: the error that is being raised says so.
-        return

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from pydantic import Field
@@ -20,17 +21,27 @@ from longfat.figures.base import (
     TermText,
     among,
     axis,
-    chosen,
-    experiment_of,
     factor_findings,
-    term_findings,
+    selected,
+    selection_findings,
     value_findings,
 )
-from longfat.figures.parts import FigureData, Labels, ascending, counted, label_axes, legend, series_order, tick
+from longfat.figures.parts import (
+    FigureData,
+    Labels,
+    ascending,
+    counted,
+    label_axes,
+    labelled,
+    legend,
+    series_order,
+    tick,
+)
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure, repetitions, significant
 from longfat.metrics.statistics import Estimate, percent_gain
+from longfat.relations.bind import experiment_named
 from longfat.relations.nodes import Expression
 from longfat.relations.syntax import parse_term
 from longfat.study.schema import fields as f
@@ -38,12 +49,12 @@ from longfat.study.schema.names import Finding
 from longfat.study.study import Study, SweptExperiment
 from longfat.study.sweep import base_value
 
-FLOW = "flow"  # instead of a factor: one series for each flow of the runs
-SUM = "sum"  # the row of stacked flows that represents all of them
+FLOW = "flow"  # instead of a factor: a series for each flow
+SUM = "sum"  # the row with the sum of stacked flows
 FEW = 5  # up to this number each run is a dot instead of a deviation
-CROWD = 20  # more values of x leave no room for a label each
+CROWD = 20  # up to this number each x has a label
 _NONE = math.nan  # no whisker
-HATCHES = ("", "///", "\\\\\\", "xxx", "---")  # which tell series apart in grey prints
+HATCHES = ("", "///", "\\\\\\", "xxx", "---")  # distinguish series in grey prints
 _ERROR: Any = {"capsize": 2, "error_kw": {"lw": 0.8}}
 
 
@@ -77,7 +88,7 @@ class Bars(Figure):
         return parse_term(self.of).metric
 
     def faults(self) -> Iterator[Finding]:
-        """Yield the combinations of keys that are not allowed."""
+        """Yield forbidden combinations of keys."""
         if self.series == FLOW and any(item.name == FLOW for item in parse_term(self.of).items):
             yield Finding(("of",), "is one flow, and series flow draws every flow; leave one out")
         if self.series == self.factor:
@@ -93,11 +104,11 @@ class Bars(Figure):
             yield Finding(("stacked",), "does not go with over")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """Yield the names that the study lacks."""
-        found = list(term_findings(self.of, "of", study))
+        """Yield unknown names."""
+        found = list(selection_findings(self.of, "of", study))
         yield from found
         if not found:
-            yield from self._factors(experiment_of(chosen(self.of, study), study))
+            yield from self._factors(experiment_named(selected(self.of, study).experiment, study))
 
     def _factors(self, experiment: SweptExperiment) -> Iterator[Finding]:
         yield from factor_findings(self.factor, ("x",), experiment)
@@ -122,7 +133,7 @@ class Bars(Figure):
     def data(self, sources: Sources) -> FigureData:
         """Compute mean, standard deviation, n, 95 % interval and the values of the runs for each x and series."""
         dataset, x_factor = sources.grounds.dataset, self.factor
-        selection = chosen(self.of, sources.study)
+        selection = selected(self.of, sources.study)
         factors = {name for name in (x_factor, self.series) if name not in (None, FLOW)}
         runs = [run for run in selection.chosen(dataset) if factors <= run.factors.keys()]
         xs = sorted({run.factors[x_factor] for run in runs}, key=ascending)
@@ -160,9 +171,9 @@ class Bars(Figure):
         behind = dict(series)
         ids = [sources.runs(*(one.narrowed(x_factor, bar.x) for one in (behind[bar.series], *over))) for bar in bars]
         what = ("n", "mean", "sd", "interval_low", "interval_high", "values")
-        if self.series is None:
-            return FigureData((x_factor, *what), tuple((bar.x, *bar[2:]) for bar in bars), tuple(ids))
-        return FigureData((x_factor, self.series, *what), tuple(tuple(bar) for bar in bars), tuple(ids))
+        columns = (x_factor, *([self.series] if self.series else []), *what)
+        rows = tuple(tuple(bar) if self.series else (bar.x, *bar[2:]) for bar in bars)
+        return FigureData(columns, rows, tuple(ids))
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
         """Draw a bar or a point for each row."""
@@ -214,15 +225,8 @@ class Bars(Figure):
         if self.labels:
             return self.labels
         metric = METRICS[self.metric]
-        y = (
-            "gain (%)"
-            if self.over is not None
-            else f"{metric.meaning} ({metric.unit})"
-            if metric.unit
-            else metric.meaning
-        )
-        name = self.factor.replace("_", " ")
-        return Labels(x=f"{name} ({self.unit})" if self.unit else name, y=y)
+        meaning, unit = ("gain", "%") if self.over is not None else (metric.meaning, metric.unit)
+        return Labels(x=labelled(self.factor.replace("_", " "), self.unit), y=labelled(meaning, unit))
 
 
 class Bar(NamedTuple):
@@ -241,6 +245,11 @@ class Bar(NamedTuple):
     def dots(self) -> tuple[float, ...]:
         """The values of the runs, if they are so few that each is drawn."""
         return tuple(float(value) for value in self.values.split()) if 1 < self.n <= FEW else ()
+
+    @property
+    def whisker(self) -> float:
+        """The standard deviation; NaN if there is none, or if each run is drawn."""
+        return _NONE if self.sd is None or self.dots else self.sd
 
 
 def _bar(x: Any, name: Any, n: int, *numbers: float | None) -> Bar:
@@ -282,7 +291,7 @@ def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
 
 
 def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
-    """Draw a point with its whisker for each row, joined along x; series of the same colour differ in their dashes."""
+    """Draw a point with its whisker for each row, joined along x; series with the same colour have different dashes."""
     for place, (name, colour) in enumerate(looks.items()):
         own = [bar for bar in bars if bar.series == name]
         marker = style.look(str(name), place)[1]
@@ -305,18 +314,17 @@ def _dots(axes: Axes, bars: Sequence[Bar], at: Sequence[float], width: float) ->
 
 def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Sequence[Any]) -> None:
     at = [xs.index(bar.x) for bar in bars]
-    spread = [_NONE if bar.sd is None or bar.dots else bar.sd for bar in bars]
     _dots(axes, bars, at, 0.5)
-    axes.errorbar(at, [bar.mean for bar in bars], spread, fmt="none", ecolor=style.INK, elinewidth=0.8, capsize=2)
+    look: Any = {"fmt": "none", "ecolor": style.INK, "elinewidth": 0.8, "capsize": 2}
+    axes.errorbar(at, [bar.mean for bar in bars], [bar.whisker for bar in bars], **look)
 
 
 def _reach(bars: Sequence[Bar], spec: Bars) -> list[list[float]]:
     """Return the lengths of the whiskers down and up: a standard deviation, or the interval of a gain."""
     if spec.over is None:
         lowest, highest = METRICS[spec.metric].bounds
-        spread = [_NONE if bar.sd is None or bar.dots else bar.sd for bar in bars]
-        down = [min(sd, bar.mean - lowest) if sd == sd else sd for bar, sd in zip(bars, spread, strict=True)]
-        return [down, [min(sd, highest - bar.mean) if sd == sd else sd for bar, sd in zip(bars, spread, strict=True)]]
+        down = [np.minimum(bar.whisker, bar.mean - lowest) for bar in bars]
+        return [down, [np.minimum(bar.whisker, highest - bar.mean) for bar in bars]]
     down = [_NONE if bar.low is None else bar.mean - bar.low for bar in bars]
     return [down, [_NONE if bar.high is None else bar.high - bar.mean for bar in bars]]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of every kind of figure: its keys, its use of a study, and the registry of kinds.
+"""The base of every kind of figure, and the registry of kinds.
 
-A kind is one module of this package: a subclass of Figure whose first key is the name of the kind. It reports its
-faults, returns its data as a table and draws this table.
+A kind is a subclass of Figure in a module of this package; its first key is the name of the kind. It reports its
+faults, computes its data as a table and draws this table.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from pydantic import AfterValidator, Field
 from longfat.figures.parts import UNITS, FigureData, Mark, draw_marks, table, table_height
 from longfat.metrics.quantities import Selection, valued
 from longfat.plan.model import Plan
-from longfat.relations.bind import RelationError, Scope, check_term, selection_of
+from longfat.relations.bind import RelationError, Scope, Term, check_term, selection_of
+from longfat.relations.claims import placed
 from longfat.relations.evaluate import Grounds
-from longfat.relations.nodes import Expression, Term
+from longfat.relations.nodes import Expression
 from longfat.relations.syntax import parse_items, parse_term
 from longfat.relations.tree import selections
 from longfat.spec.runspec import Scalar
@@ -34,26 +35,21 @@ from longfat.study.sweep import base_value
 _AXIS = re.compile(r"(\w+)(?: in (\S+))?")
 
 
-def _syntax(given: str) -> str:
-    return _parsed(given, lambda text: parse_term(text))
+def _parsed_by(parser: Callable[[str], object]) -> AfterValidator:
+    def check(given: str) -> str:
+        try:
+            parser(given)
+        except RelationError as error:
+            raise f.fault(placed(given, error), error.hint) from error
+        return given
 
-
-def _items(given: str) -> str:
-    return _parsed(given, lambda text: parse_items(text))
-
-
-def _parsed(given: str, parser: Callable[[str], object]) -> str:
-    try:
-        parser(given)
-    except RelationError as error:
-        raise f.fault(f"column {error.column} of {given!r}: {error.message}", error.hint) from error
-    return given
+    return AfterValidator(check)
 
 
 # A metric over selected runs, such as `goodput[delay-9000, flow=stream1]`.
-TermText = Annotated[f.Text, AfterValidator(_syntax)]
+TermText = Annotated[f.Text, _parsed_by(parse_term)]
 # A selection of runs, such as `delay-9000, standard, window=1 MiB`: the items of a metric's brackets.
-RunsText = Annotated[f.Text, AfterValidator(_items)]
+RunsText = Annotated[f.Text, _parsed_by(parse_items)]
 
 
 def _axis(given: str) -> str:
@@ -81,7 +77,7 @@ class Sources:
         return self.grounds.study
 
     def runs(self, *selections: Selection) -> tuple[str, ...]:
-        """Return the distinct ids of the runs that give the selections their values, in the order of the lock."""
+        """Return the ids of the runs behind the values of the selections, in the order of the lock."""
         found = {run.run_id for selection in selections for run in valued(self.grounds.dataset, selection)}
         return tuple(dict.fromkeys(run.run_id for run in self.grounds.dataset.runs if run.run_id in found))
 
@@ -115,11 +111,11 @@ class Figure(Closed):
         KINDS[alias] = cls
 
     def faults(self) -> Iterator[Finding]:
-        """Yield the combinations of keys that are not allowed, with places below the figure."""
+        """Yield forbidden combinations of keys, with places below the figure."""
         yield from ()
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """Yield the names that the study lacks, with places below the figure."""
+        """Yield unknown names, with places below the figure."""
         yield from ()
 
     def data(self, sources: Sources) -> FigureData:
@@ -153,41 +149,23 @@ class Figure(Closed):
         return tuple(dict.fromkeys(one.experiment for one in self.selections(study)))
 
 
-def chosen(text: str, study: Study) -> Selection:
-    """Return the selection of a term. Raises RelationError."""
-    return selection_of(parse_term(text), Scope(study))
+def selected(text: str, study: Study) -> Selection:
+    """Return the selection of a term or of a text of runs. Raises RelationError."""
+    return selection_of(_term(text), Scope(study))
 
 
-def chosen_runs(text: str, study: Study) -> Selection:
-    """Return the selection of a text of runs. Raises RelationError."""
-    return selection_of(_goodput(text), Scope(study))
-
-
-def term_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
-    """Yield the names in a term that the study lacks."""
-    yield from _found(parse_term(text), text, key, study, 0)
-
-
-def runs_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
-    """Yield the names in a text of runs that the study lacks."""
-    yield from _found(_goodput(text), text, key, study, len("runs["))
-
-
-def _goodput(text: str) -> Term:
-    """Parse a text of runs as the term of a metric whose only parameter is a flow."""
-    return Term("goodput", parse_items(text), 1)
-
-
-def _found(term: Term, text: str, key: str, study: Study, before: int) -> Iterator[Finding]:
+def selection_findings(text: str, key: str, study: Study) -> Iterator[Finding]:
+    """Yield the unknown names in a term or in a text of runs."""
     try:
-        check_term(term, Scope(study))
+        check_term(_term(text), Scope(study))
     except RelationError as error:
+        before = 0 if text.endswith("]") else len("runs[")
         yield Finding((key,), f"column {max(error.column - before, 1)} of {text!r}: {error.message}", error.hint)
 
 
-def experiment_of(selection: Selection, study: Study) -> SweptExperiment:
-    """Return the experiment of a selection."""
-    return next(experiment for experiment in study.experiments if experiment.id == selection.experiment)
+def _term(text: str) -> Term:
+    """Parse a term; a text of runs becomes the term of a metric whose only parameter is a flow."""
+    return parse_term(text) if text.endswith("]") else Term("goodput", parse_items(text), 1)
 
 
 def axis(text: str) -> tuple[str, str | None]:
@@ -211,7 +189,7 @@ def value_findings(factor: str, value: Scalar, path: Path, experiment: SweptExpe
 
 
 def among(what: str, given: Iterable[str], path: Path, allowed: Sequence[str], below: bool = True) -> Iterator[Finding]:
-    """Yield a finding for each name that is not allowed, at its key ``below`` the place or at the place itself."""
+    """Yield a finding for each unknown name, at its key ``below`` the place or at the place itself."""
     for name in given:
         if name not in allowed:
             yield Finding((*path, name) if below else path, *unknown(what, name, allowed))

@@ -13,6 +13,7 @@ from longfat.figures import style
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData, Labels, label_axes, legend
 from longfat.relations.bind import RelationError, Value
+from longfat.relations.claims import placed
 from longfat.relations.nodes import Formula
 from longfat.relations.syntax import parse_formula
 from longfat.relations.tree import check_formula, computed
@@ -54,8 +55,7 @@ class Curves(Figure):
             try:
                 check_formula(self._at(curve, self.between[0]))
             except RelationError as error:
-                message = f"column {error.column} of {curve.of!r}: {error.message}"
-                yield Finding(("of", index, "of"), message, error.hint)
+                yield Finding(("of", index, "of"), placed(curve.of, error), error.hint)
 
     def _at(self, curve: Curve, x: float) -> Formula:
         """Return the formula of a curve at a value of x. Raises RelationError."""

@@ -23,14 +23,14 @@ from longfat.study.schema.source import Source
 from longfat.study.study import Study
 from longfat.system.errors import StudyError
 
-BEYOND = ("sensitivity-", "extra-")  # beginnings of ids of figures that the paper does not have
+BEYOND = ("sensitivity-", "extra-")  # prefixes of ids of figures that the paper does not have
 
 
 def _one_kind(given: Any) -> Any:
     if isinstance(given, Figure):
         return given
     if not isinstance(given, Mapping):
-        raise f.fault(f"{given!r} is not a mapping of keys to values")
+        raise f.fault(f"figure is {given!r}; allowed: a mapping of keys to values")
     kinds = [kind for kind in KINDS if kind in given]
     if len(kinds) != 1:
         found = " and ".join(kinds) or "none"

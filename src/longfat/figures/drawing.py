@@ -43,7 +43,7 @@ class Drawing:
     data: FigureData
 
     def __repr__(self) -> str:
-        """Return name and size: a notebook keeps this text with the picture."""
+        """Return name and size, the text of a notebook next to the picture."""
         return f"Drawing({self.artifact!r}, {len(self.data.rows)} rows)"
 
     def _repr_png_(self) -> bytes:
@@ -69,7 +69,7 @@ def draw(sources: Sources, spec: Spec) -> Drawing:
 
 
 def data_of(sources: Sources, spec: Spec) -> FigureData | None:
-    """Return the data of a figure; None without data, or if the figure needs more than the values of evidence."""
+    """Return the data of a figure; None without data, or if the values of evidence do not suffice for it."""
     try:
         data = spec.data(sources)
     except NoValue:
@@ -91,14 +91,8 @@ def save(drawing: Drawing, folder: Path) -> None:
     Raises RigError when the folder cannot be written.
     """
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows(drawing.data.lines)
-    files = {
-        "png": image(drawing.figure, "png"),
-        "svg": image(drawing.figure, "svg"),
-        "pdf": image(drawing.figure, "pdf"),
-        "csv": text.getvalue().encode(),
-    }
+    csv.writer(text, lineterminator="\n").writerows(drawing.data.lines)
+    files = {kind: image(drawing.figure, kind) for kind in _VARYING} | {"csv": text.getvalue().encode()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for kind, content in files.items():
@@ -108,7 +102,7 @@ def save(drawing: Drawing, folder: Path) -> None:
 
 
 def write_figure_checksums(results: Path, study: Iterable[Path], *others: Path) -> None:
-    """Seal all figures and ``others``, with the dataset and the files of the study that define them."""
+    """Write the checksums of all figures and ``others``, the dataset, and the files of the study that define them."""
     files = [path for path in (results / FOLDER).glob("[!.]*") if path.is_file()]
     write_checksums(results, "figures", [*files, *others, checksums_of(results, "dataset")], study)
 

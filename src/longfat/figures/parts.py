@@ -28,7 +28,7 @@ _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first width 
 _TABLE = 92  # characters across a table in the usual size; a wider table has smaller letters
 _TABLE_FONT = 9.0
 _LINE = 0.24  # height of a line of a table in inches
-_NEAR = 0.05  # lines that are nearer, relative to the largest value, leave no room for both labels
+_NEAR = 0.05  # labels of nearer lines, relative to the largest value, would overlap
 
 
 UNITS = {**Size.units, **Duration.units, **Rate.units}
@@ -58,7 +58,7 @@ def in_unit(value: float, unit: str | None) -> float:
 class FigureData:
     """The data of a figure as a table. ``runs`` has the ids of the runs behind each row.
 
-    ``runs`` is None without runs, or if the rows name them in their own column.
+    ``runs`` is None without runs, or if the rows have a column of runs.
     """
 
     columns: tuple[str, ...]
@@ -101,6 +101,11 @@ def empty(figure: Figure, why: str) -> None:
     """Draw empty axes with a reason."""
     axes = figure.add_subplot(xticks=[], yticks=[])
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=style.SOFT)
+
+
+def labelled(name: str, unit: str | None) -> str:
+    """Format a name with its unit, if it has one."""
+    return f"{name} ({unit})" if unit else name
 
 
 def label_axes(axes: Axes, labels: Labels) -> None:
@@ -154,7 +159,7 @@ def _lengths(headings: Sequence[str], text: Sequence[Sequence[str]]) -> list[int
 def legend(
     figure: Figure, note: str | None, colours: Mapping[str, str] | None = None, hatches: Sequence[str] = ()
 ) -> None:
-    """Draw one legend below all axes, under a note: ``colours`` by label, with ``hatches`` in turn, then all labels."""
+    """Draw a legend with a note below all axes: ``colours`` by label, with ``hatches``, then the axes' labels."""
     found: dict[str, Any] = {
         label: Patch(fc=colour, ec="white", lw=0, hatch=hatches[place % len(hatches)] if hatches else None)
         for place, (label, colour) in enumerate((colours or {}).items())
@@ -174,7 +179,7 @@ def counted(counts: Collection[int], elsewhere: str = "") -> str:
 
 
 def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None:
-    """Draw stated numbers as dashed lines in all axes, with labels at the right or above; the legend has ``name``."""
+    """Draw stated numbers as dashed lines in all axes, with labels at the right or above; ``name`` is in the legend."""
     for mark in marks:
         colour = style.named_in(mark.label)  # the number of an algorithm has its colour
         own: Any = {"color": colour} if colour else {}

@@ -35,7 +35,7 @@ _ALGORITHMS = {
     "ctcp-losswindow": (_BLACK, "*"),
 }
 _OTHERS = ((_SKY, "P"), (_AMBER, "v"), (_YELLOW, "X"), (_BLACK, "*"), (_PURPLE, "D"))
-OTHERS = len(_OTHERS)  # number of names that are not algorithms and can be distinguished by colour
+OTHERS = len(_OTHERS)  # number of distinct colours for names that are not algorithms
 DASHES = ("-", "--", ":")
 _FLOWS = (_AMBER, "#3d4f63", _PURPLE, _SKY, "#8c564b", _YELLOW, "#9aa7b4", "#b2182b")
 SINGLE = "#3d6d99"  # the colour of a single series
@@ -44,7 +44,7 @@ PAPER_MARK: dict[str, Any] = {"color": "#8a1538", "linestyle": (0, (5, 3)), "lin
 PAPER_LABEL: dict[str, Any] = {"color": "#8a1538", "fontsize": 7}
 
 SETTINGS: Any = {
-    # A matplotlibrc of the user has no effect; the backend is the caller's.
+    # The user's matplotlibrc has no effect, except for the backend.
     **{name: value for name, value in dict.items(rcParamsDefault) if not name.startswith("backend")},
     "figure.dpi": 150,
     "font.size": 9,
@@ -87,8 +87,8 @@ def order(name: str) -> tuple[int, str]:
 def flow_colours(names: Sequence[str]) -> list[str]:
     """Return the colours of the flows of one run, by their names in the legend.
 
-    A flow with the name of its algorithm has the colour of the algorithm, unless two flows would have the same colour.
-    Other flows have colours that no algorithm of the papers has.
+    A flow that is named like an algorithm has its colour, unless two flows would have the same colour. Other flows have
+    colours of no algorithm.
     """
     known = [_ALGORITHMS.get(name.lower().removesuffix(" tcp"), (None,))[0] for name in names]
     spare = iter([colour for colour in _FLOWS if colour not in known])

@@ -14,11 +14,11 @@ from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData
 from longfat.metrics.data import NoValue
 from longfat.relations.bind import RelationError, Scope
+from longfat.relations.claims import placed
 from longfat.relations.evaluate import evaluated
 from longfat.relations.nodes import Expression as Node
 from longfat.relations.nodes import Formula
 from longfat.relations.syntax import parse_expression
-from longfat.relations.tables import Cell as PaperCell
 from longfat.relations.tables import Row, TableError, read_cells, read_rows
 from longfat.relations.tree import check as check_expression
 from longfat.relations.tree import selections
@@ -61,7 +61,7 @@ Headings = Annotated[
 
 
 class Table(Figure):
-    """A table whose cells are given, computed or measured, with a row for each row of a CSV file or row by row."""
+    """A table of given, computed or measured cells. A CSV file may have the rows."""
 
     is_table = True
     artifact: f.Name = Field(alias="table")
@@ -83,7 +83,7 @@ class Table(Figure):
             yield Finding(("columns",), "must be a mapping HEADING: TEXT with `file`")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """Yield the faults of its file, and the names in its expressions that the study lacks."""
+        """Yield the faults of its file, and unknown names in its expressions."""
         for i, row in enumerate(self.rows):
             for j, cell in enumerate(row):
                 if isinstance(cell, Expression):
@@ -171,12 +171,12 @@ class PaperTable(Figure):
     columns: f.Text = Field("${cell}", description="the name of a column; `${COLUMN}` as in `of`")
 
     @cached_property
-    def cells(self) -> tuple[PaperCell, ...]:
+    def cells(self) -> tuple[Row, ...]:
         """The cells of the file. Raises TableError."""
-        return tuple(read_cells(FilePath(self.file)))
+        return read_cells(FilePath(self.file))
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """Yield the faults of the file, and the names in its expressions that the study lacks."""
+        """Yield the faults of its file, and unknown names in its expressions."""
         try:
             for cell in self.cells:
                 yield from _findings(cell.filled(self.of), ("of",), study)
@@ -192,7 +192,7 @@ class PaperTable(Figure):
     def data(self, sources: Sources) -> FigureData:
         """Compute a measured value next to each value of the paper."""
         names = list(dict.fromkeys(self._column(cell) for cell in self.cells))
-        rows: dict[str, dict[str, PaperCell]] = {}
+        rows: dict[str, dict[str, Row]] = {}
         for cell in self.cells:
             rows.setdefault(cell.filled(self.rows), {})[self._column(cell)] = cell
         rows_found, runs = [], []
@@ -202,11 +202,11 @@ class PaperTable(Figure):
         headings = [text for number, name in enumerate(names) for text in (name, "paper" + " " * number)]
         return FigureData((self.heading or "", *headings), tuple(rows_found), tuple(runs))
 
-    def _column(self, cell: PaperCell) -> str:
+    def _column(self, cell: Row) -> str:
         """Return the heading of a cell's column."""
         return cell.filled(self.columns, **({} if "cell" in cell.columns else {"cell": "here"}))
 
-    def _pair(self, cell: PaperCell | None, sources: Sources) -> tuple[str, str]:
+    def _pair(self, cell: Row | None, sources: Sources) -> tuple[str, str]:
         if cell is None:
             return "", ""
         digits = len(cell.columns["value"].partition(".")[2])
@@ -215,11 +215,11 @@ class PaperTable(Figure):
 
 
 def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str = "") -> Iterator[Finding]:
-    """Yield the names in an expression that the study lacks; ``before`` names its row of the file."""
+    """Yield unknown names in an expression; ``before`` names its row of the file."""
     try:
         check_expression(parse_expression(text), Scope(study))
     except RelationError as error:
-        yield Finding(place, f"{before}column {error.column} of {text!r}: {error.message}", error.hint)
+        yield Finding(place, f"{before}{placed(text, error)}", error.hint)
 
 
 def _cell_text(cell: Any, sources: Sources) -> object:

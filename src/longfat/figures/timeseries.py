@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over time: outstanding data, rates or windows, each curve of a single run like the plots of the papers."""
+"""Curves over time: outstanding data, rates or windows. Each curve is a single run."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,15 +19,15 @@ from longfat.figures.base import (
     RunsText,
     Sources,
     among,
-    chosen_runs,
-    experiment_of,
     factor_findings,
-    runs_findings,
+    selected,
+    selection_findings,
 )
 from longfat.figures.parts import RUN_ID_DIGITS, FigureData, Labels, label_axes, legend, series_order, tick
 from longfat.metrics.data import Array, NoValue, RunData, Span
 from longfat.metrics.quantities import Selection
 from longfat.metrics.together import rates_mbps
+from longfat.relations.bind import experiment_named, points_of
 from longfat.study.schema import fields as f
 from longfat.study.schema.names import Finding
 from longfat.study.study import Study, SweptExperiment
@@ -53,9 +52,9 @@ _SECOND_US = 1e6
 class TimeSeries(Figure):
     """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
-    Outstanding data and throughput come from captures, RTTs from pings, all other quantities from the samples of the
-    sending sockets. For a flow with several connections, the window belongs to the first connection, and
-    the acknowledged rate is the sum of all. For UDP traffic, the rate is the rate of whole packets at the receiver.
+    Outstanding data and throughput come from captures, RTTs from pings, all other quantities from samples of the
+    sending sockets. For a flow with several connections, the window belongs to the first, and the acknowledged rate the
+    sum of all. For UDP traffic, the rate is the rate of received packets.
     """
 
     artifact: f.Name = Field(alias="timeseries")
@@ -73,7 +72,7 @@ class TimeSeries(Figure):
     labels: Labels | None = Field(None, description="default: time, and the quantity with its unit")
 
     def faults(self) -> Iterator[Finding]:
-        """Yield the combinations of keys that are not allowed."""
+        """Yield forbidden combinations of keys."""
         if self.interval and self.what != "acknowledged_rate":
             yield Finding(("interval",), "needs what: acknowledged_rate")
         if self.also and (self.what != "cwnd" or self.series or self.flows):
@@ -87,14 +86,15 @@ class TimeSeries(Figure):
         return self.what in ("outstanding", "throughput")
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """Yield the names that the study lacks."""
-        found = list(runs_findings(self.runs, "runs", study))
-        if not found:
-            selection = chosen_runs(self.runs, study)
-            found = list(self._of_experiment(selection, experiment_of(selection, study)))
+        """Yield unknown names."""
+        found = list(selection_findings(self.runs, "runs", study))
         yield from found
+        if not found:
+            selection = selected(self.runs, study)
+            yield from self._of_experiment(selection, study)
 
-    def _of_experiment(self, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
+    def _of_experiment(self, selection: Selection, study: Study) -> Iterator[Finding]:
+        experiment = experiment_named(selection.experiment, study)
         found: list[Finding] = []
         for key in ("series", "panels"):
             if name := getattr(self, key):
@@ -104,18 +104,35 @@ class TimeSeries(Figure):
         if selection.flow and self.flows:
             found.append(Finding(("runs",), "names a flow, which cannot be combined with flows"))
         if not found:
-            sampled = _captured if self.captured else _pinged if self.what == "rtt" else _sampled
-            found += sampled(self, selection, experiment)
-            found += _ambiguous(self, selection, experiment)
+            found += self._source_findings(selection, experiment)
+            found += _ambiguous(self, selection, study)
         yield from found
+
+    def _source_findings(self, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
+        """Yield flows without the probe of the quantity, and a finding if a flow must be named."""
+        probes = experiment.points[0].experiment.probes
+        if self.what == "rtt":
+            if probes.ping is None:
+                yield Finding(("what",), f"experiment {experiment.id!r} has no pings", "probes: {ping: 100 ms}")
+            return
+        flows, kind = list(experiment.flows), "flows"
+        if self.captured:
+            flows, kind = (
+                [one for one in flows if one in probes.capture and "sender" in probes.capture_at],
+                "captured flows",
+            )
+            yield from among("captured flow", [selection.flow] if selection.flow else [], ("runs",), flows, below=False)
+            yield from among("captured flow", self.flows, ("flows",), flows)
+        if not selection.flow and not self.flows and len(flows) != 1:
+            yield Finding(("runs",), f"must name a flow; {kind} of the experiment: {', '.join(flows) or 'none'}")
 
     def experiments(self, study: Study) -> tuple[str, ...]:
         """Return the experiment whose runs it shows."""
-        return (chosen_runs(self.runs, study).experiment,)
+        return (selected(self.runs, study).experiment,)
 
     def data(self, sources: Sources) -> FigureData:
         """Compute time in seconds and value for every valid repetition, thinned to the envelope of the curve."""
-        dataset, selection = sources.grounds.dataset, chosen_runs(self.runs, sources.study)
+        dataset, selection = sources.grounds.dataset, selected(self.runs, sources.study)
         held = list(dict.fromkeys(name for name in (self.panels, self.series) if name))
         column, factor, _ = _COLUMNS[self.what]
         rows: list[tuple[Any, ...]] = []
@@ -172,39 +189,11 @@ class TimeSeries(Figure):
         return self.labels or Labels(x="time (s)", y=_COLUMNS[self.what][2])
 
 
-def _captured(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """Yield flows that no run captures."""
-    probes = experiment.points[0].experiment.probes
-    captured = [one for one in experiment.flows if one in probes.capture and "sender" in probes.capture_at]
-    captured_flow = partial(among, "captured flow", allowed=captured)
-    yield from captured_flow([selection.flow] if selection.flow else [], ("runs",), below=False)
-    yield from captured_flow(spec.flows, ("flows",))
-    if not selection.flow and not spec.flows and len(captured) != 1:
-        counted = ", ".join(captured) or "none"
-        yield Finding(("runs",), f"must name a flow; captured flows of the experiment: {counted}")
-
-
-def _pinged(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """Yield a finding for RTTs of an experiment without pings."""
-    if experiment.points[0].experiment.probes.ping is None:
-        yield Finding(("what",), f"experiment {experiment.id!r} has no pings", "probes: {ping: 100 ms}")
-
-
-def _sampled(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """Yield a finding if a flow must be named."""
-    flows = experiment.flows
-    if not selection.flow and not spec.flows and len(flows) != 1:
-        yield Finding(("runs",), f"must name a flow; flows of the experiment: {', '.join(flows)}")
-
-
-def _ambiguous(spec: TimeSeries, selection: Selection, experiment: SweptExperiment) -> Iterator[Finding]:
-    """Yield a finding for a curve that would mix several points of the sweep."""
+def _ambiguous(spec: TimeSeries, selection: Selection, study: Study) -> Iterator[Finding]:
+    """Yield a finding if a curve would mix several points of the sweep."""
     held = [name for name in (spec.panels, spec.series) if name]
-    points = [
-        point
-        for point in experiment.points
-        if all(condition.holds(point.factors.get(name)) for name, condition in selection.where)
-    ]
+    experiment = experiment_named(selection.experiment, study)
+    points = [experiment.points[place] for place in points_of(selection, study)]
     most = max(Counter(tuple(point.factors[name] for name in held) for point in points).values())
     if most > 1:
         message = f"{most} points of the sweep would be one curve"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of an experiment as a drawing: hosts, routers, the settings of each interface, and the flows.
+"""A drawing of an experiment's network: hosts, routers, the settings of each interface, and the flows.
 
-Owns the layout, from the senders on the left to the receivers on the right. All settings come from the plan.
+Senders are on the left, receivers on the right. All settings come from the plan.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Topology(Figure):
     experiment: f.ExperimentId
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """Yield the names that the study lacks."""
+        """Yield unknown names."""
         known = [experiment.id for experiment in study.experiments]
         if self.experiment not in known:
             yield Finding(("experiment",), *unknown("experiment", self.experiment, known))
@@ -106,13 +106,13 @@ class Topology(Figure):
 
 
 def _names(study: Study) -> dict[str, str]:
-    """Return the study's names of congestion controls, by their names in the kernel, if only one algorithm has it."""
+    """Return the study's names of algorithms by congestion control, without those that several algorithms use."""
     ccas = Counter(one.cca for one in study.header.algorithms.values())
     return {one.cca: name for name, one in study.header.algorithms.items() if one.cca and ccas[one.cca] == 1}
 
 
 def _runs(plan: Plan, spec: Topology) -> list[PlannedRun]:
-    """Return the runs of the experiment with the network of its first point, by their factors."""
+    """Return the runs with the network of the experiment's first point, sorted by their factors."""
     runs = [run for run in plan.runs if run.experiment == spec.experiment]
     runs.sort(key=lambda run: ([ascending(value) for _, value in sorted(run.factors.items())], run.repetition))
     shape = _shape(runs[0].spec) if runs else None
@@ -228,7 +228,7 @@ def _flow_words(flows: Sequence[SentOverTcp], names: Mapping[str, str]) -> str:
 
 
 def _words(port: Sequence[Port]) -> str:
-    """Return the settings of an interface for packets that it sends; "" without settings."""
+    """Format the settings of an interface for sent packets; "" without settings."""
     egress = port[0].egress
     if egress.rate_bps is None and not egress.delay_us and not egress.impairment and not egress.card:
         return ""
@@ -256,7 +256,7 @@ def _rate(port: Sequence[Port]) -> str:
 
 
 def _span(same: Iterable[Port], number: Callable[[Port], int | None]) -> int | str | None:
-    """Return the number of an interface in all runs, or the smallest and the largest number as a text."""
+    """Return the number of an interface if all runs agree, else the range as a text."""
     found = sorted({value for port in same if (value := number(port)) is not None})
     if len(found) <= 1:
         return found[0] if found else None

@@ -3,7 +3,7 @@
 
 ``-b`` of iperf2 waits in steps of 4 us: 2.5 s of wall time for each second in virtual time. This program prints a line
 for each connection in the form of ``-y C``. A receiving iperf2 does not count the first 4 bytes of a connection, which
-it takes for a header.
+it reads as a header.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def due_bytes(order: dict[str, Any], elapsed_us: int) -> int:
 
 
 def write_times_us(order: dict[str, Any]) -> Iterator[int]:
-    """Yield the times of the writes of a connection: at equal distances in each on time, and at its end."""
+    """Yield the times of the writes of a connection: at equal intervals in each on time, and at its end."""
     duration_us, streams = order["duration_us"], order["streams"]
     step_us = max(TICK_US, -(-SEGMENT_BYTES * 8_000_000 * streams // order["rate_bps"]))
     on_us = order["on_us"] or duration_us
@@ -95,5 +95,5 @@ def _send(sender: socket.socket, order: dict[str, Any]) -> tuple[int, int]:
             blocked_us += now_us - before_us
             if now_us > order["duration_us"]:
                 break
-    time.sleep(max(0, order["duration_us"] - now_us) / 1e6)  # an off time to the end
+    time.sleep(max(0, order["duration_us"] - now_us) / 1e6)  # the last off time
     return sent, blocked_us

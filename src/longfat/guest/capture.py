@@ -69,7 +69,7 @@ def tcpdump_command(interface: str, packets: Packets, path: Path) -> list[str]:
 
 
 def header_bytes(frame: bytes) -> int:
-    """Return the length of an Ethernet frame's headers: link layer, IPv4, and TCP with options, UDP or ICMP."""
+    """Return the length of an Ethernet frame's headers: link layer, IPv4, and TCP (with options), UDP or ICMP."""
     if frame[12:ETHERNET_BYTES] != ETHERTYPE_IPV4 or len(frame) <= ETHERNET_BYTES:
         return min(ETHERNET_BYTES, len(frame))
     transport = ETHERNET_BYTES + 4 * (frame[ETHERNET_BYTES] & 0xF)
@@ -90,7 +90,7 @@ def parse_tcpdump_counts(text: str) -> dict[str, int]:
     received = re.search(r"(\d+) packets? received by filter", text)
     dropped = re.search(r"(\d+) packets? dropped by kernel", text)
     if not captured or not received or not dropped:
-        raise ValueError(f"tcpdump gave no counts: {text.strip()[-300:]!r}")
+        raise ValueError(f"tcpdump printed no counts: {text.strip()[-300:]!r}")
     lost = max(int(dropped[1]), int(received[1]) - int(captured[1]))
     return {"captured": int(captured[1]), "dropped": lost}
 
@@ -145,7 +145,7 @@ def trace(pcap: Path, folder: Path) -> Graphs:
         with graph.open("rb") as file:
             file.seek(max(0, graph.stat().st_size - len(END_OF_GRAPH)))
             if file.read() != END_OF_GRAPH:
-                raise ValueError(f"tcptrace left {graph.name} of {pcap.name} without its end; is the disk full?")
+                raise ValueError(f"tcptrace wrote an incomplete {graph.name} of {pcap.name}; is the disk full?")
     return found
 
 
@@ -173,7 +173,7 @@ def red_points(lines: Iterable[bytes], origin_us: int) -> Iterator[tuple[int, in
     """Yield the red points of a graph: ``dot SECONDS.MICROSECONDS VALUE red``, or ``red`` on the line before."""
     after_red = False
     for line in lines:
-        # Three of four lines are something else: the test must be quick.
+        # Three of four lines are not points: the test must be quick.
         if (after_red or line.endswith(b" red\n")) and line.startswith(b"dot "):
             _, at_s, value, *colour = line.split()
             if value.isdigit() and colour in ([], [b"red"]):
@@ -201,7 +201,7 @@ class Captures:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
-        """Start tcpdump for each"""
+        """Start tcpdump for each capture at a node of this machine."""
         spec = self._context.spec
         sent = {one.name: one for one in spec.sent}
         for file, (name, place) in spec.probes.captures.items():
@@ -242,9 +242,9 @@ class Captures:
     def _trace(self, name: str) -> None:
         """Write the time series of tcptrace from the capture of a flow at its sender."""
         context = self._context
-        drawn = context.folder / "tcptrace"  # not in scratch: graphs may be larger than the memory
+        folder = context.folder / "tcptrace"  # not in scratch: graphs may be larger than the memory
         try:
-            graphs = trace(context.folder / "captures" / f"{name}.pcap", drawn)
+            graphs = trace(context.folder / "captures" / f"{name}.pcap", folder)
             context.show_time()
             origin_us = context.timeline.origin_epoch_us
             points = outstanding_data(graphs.outstanding, origin_us)
@@ -253,5 +253,5 @@ class Captures:
                 context.folder / "throughput" / f"{name}.csv", "bytes_per_s", throughput(graphs.throughput, origin_us)
             )
         finally:
-            shutil.rmtree(drawn, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
         context.show_time()

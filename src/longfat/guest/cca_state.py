@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State of a socket's congestion control from its inet_diag structure, by name and in base units.
 
-Fields without a value yet are left out. The text of the project's algorithms is read in ``longfat.guest.sockets``.
+Fields without a value yet are left out. ``longfat.guest.sockets`` reads the text of the project's algorithms.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def _vegas(fields: tuple[int, ...], cca: str) -> State:
     # Vegas and Yeah export the base RTT, and the smallest RTT of the current round (tcp_vegas_get_info).
     name = "base_rtt_us" if cca in ("vegas", "yeah") else "rtt_us"
     times = {name: rtt_us, "min_rtt_us": min_rtt_us}
-    known = {name: value for name, value in times.items() if 0 < value < NO_RTT}
-    return {"enabled": enabled, "rtt_samples": samples, **known}
+    measured = {name: value for name, value in times.items() if 0 < value < NO_RTT}
+    return {"enabled": enabled, "rtt_samples": samples, **measured}
 
 
 def _dctcp(fields: tuple[int, ...], _cca: str) -> State:

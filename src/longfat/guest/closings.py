@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from longfat.guest import netlink
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import GuestError
 
 NETLINK_SOCK_DIAG = 4
 TCP_DESTROYED = 1  # the multicast group SKNLGRP_INET_TCP_DESTROY
@@ -63,15 +63,15 @@ class Closings(AbstractContextManager["Closings"]):
     def until(self, t_ns: int | None = None) -> Iterator[tuple[int, int, list[bytes]]]:
         """Remove and yield the messages before ``t_ns``, or all: time (ns), number of the channel, bodies.
 
-        Raises LaboratoryError if the kernel had no room for a message.
+        Raises GuestError if the kernel had no room for a message.
         """
         if self._lost:
-            raise LaboratoryError("the kernel lost reports of closed sockets")
+            raise GuestError("the kernel lost reports of closed sockets")
         while self._found and (t_ns is None or self._found[0][0] < t_ns):
             yield self._found.popleft()
 
     def add(self, number: int, messages: list[bytes]) -> None:
-        """Add the bodies of messages of this moment."""
+        """Add the bodies of messages that have just arrived."""
         self._found.append((time.monotonic_ns(), number, messages))
 
     def _listen(self) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """First process of a run on a host's own kernel, in the userland and with the folders of a guest.
 
-Chooses namespaces or containers as hosts. longfat.backends.enclosure has mounted everything, and ends all programs with
+Makes the hosts namespaces or containers. longfat.backends.enclosure has mounted everything, and ends all programs with
 this process.
 """
 

@@ -17,7 +17,7 @@ from mininet.net import Mininet
 from mininet.node import Host
 
 from longfat.guest.nodes import Namespace
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import GuestError
 from longfat.spec.runspec import Node
 from longfat.system.parent import end_with_parent
 
@@ -50,9 +50,11 @@ class Docker(Host):  # type: ignore[misc]
             self.client.start(self.container)
             state = self.client.inspect_container(self.container)["State"]
         except docker.errors.DockerException as error:
-            raise LaboratoryError(f"{self.name}: Docker makes no host of image {self.dimage!r}: {error}") from error
+            raise GuestError(f"{self.name}: Docker cannot make a host from image {self.dimage!r}: {error}") from error
         if not state["Running"]:
-            raise LaboratoryError(f"{self.name}: the container of image {self.dimage!r} ended; it must have cat")
+            raise GuestError(
+                f"{self.name}: the container of image {self.dimage!r} ended; the image must have the program cat"
+            )
         self.pid = state["Pid"]
 
     def terminate(self) -> None:

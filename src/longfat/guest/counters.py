@@ -45,14 +45,14 @@ def open_arrivals() -> TextIO:
 def read_arrivals(counters: TextIO) -> tuple[int, int]:
     """Return the IPv4 packets received so far, and the packets marked CE among them.
 
-    A sender's tcp_info does not replace them: with classic ECN (RFC 3168) the receiver repeats itself until it is
-    heard, so tcpi_delivered_ce counts a round trip of acknowledgments for each mark. Raises ValueError if the kernel
+    A sender's tcp_info cannot replace them: with classic ECN (RFC 3168) the receiver repeats the echo until the sender
+    answers, so tcpi_delivered_ce counts a round trip of acknowledgments for each mark. Raises ValueError if the kernel
     does not count them.
     """
     counters.seek(0)
     lines = [line.split() for line in counters if line.startswith("IpExt:")]
     if len(lines) != 2:
-        raise ValueError("the kernel has no counters IpExt")
+        raise ValueError("the kernel lacks the counters IpExt")
     found = dict(zip(*lines, strict=True))
     try:
         return sum(int(found[name]) for name in ARRIVED), int(found[MARKED])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deliberate drops of a run: a filter at its time, until it has dropped its one packet."""
+"""Deliberate drops of a run: each is a filter, added at its time and removed after its one packet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Drops:
         self.happened: dict[str, int] = {}
 
     def plan(self) -> None:
-        """Put each drop on the time line."""
+        """Plan each drop on the time line."""
         for port, hook in self._network.drop_hooks():
             for drop in port.egress.drops:
                 self._timeline.at(drop.at_us, partial(self._begin, hook, drop.packet))

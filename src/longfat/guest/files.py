@@ -22,7 +22,7 @@ _REASONS = {errno.ENOENT: "it is not there", errno.ELOOP: "it is a link"}
 
 
 def read_file(path: str | Path) -> str:
-    """Return the text of a file of the kernel by the fewest system calls: a run reads hundreds of them."""
+    """Return the text of a kernel file with the fewest system calls: a run reads hundreds of files."""
     descriptor, text = os.open(path, os.O_RDONLY), b""
     try:
         while more := os.read(descriptor, READ_BYTES):
@@ -38,7 +38,7 @@ def write_json(path: Path, data: object) -> None:
 
 
 def report_of(kind: str, one: Sent) -> dict[str, Any]:
-    """Return the members with which the report of each kind of traffic begins."""
+    """Return the first members of a traffic's report, which all kinds share."""
     found: dict[str, Any] = {kind: one.name, "sender": one.sender, "receiver": one.receiver}
     found |= {"start_us": one.start_us, "end_us": one.start_us + one.duration_us}
     return found | ({"cca": one.cca} if hasattr(one, "cca") else {})
@@ -52,7 +52,7 @@ def write_points(path: Path, column: str, points: Iterable[tuple[int, int]]) -> 
 
 
 def copy_file(source: Path, target: Path, most_bytes: int) -> str | None:
-    """Copy a plain file of at most ``most_bytes`` from a folder that is not trusted; return the reason against it."""
+    """Copy a plain file of at most ``most_bytes`` from an untrusted folder; return a refusal's reason, or None."""
     try:
         descriptor = os.open(source, _OPEN)
     except OSError as error:
@@ -60,7 +60,7 @@ def copy_file(source: Path, target: Path, most_bytes: int) -> str | None:
     try:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
-            return "it is no plain file"
+            return "it is not a plain file"
         if facts.st_size > most_bytes:
             return f"it has {facts.st_size} bytes, allowed {most_bytes}"
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -86,7 +86,7 @@ def ask_kernel(root: Path) -> HostKernel:
             "namespaces are not permitted here, as in a container without privileges; backend virtual needs none"
         )
     if pressure_us() is None:
-        reasons.append("this machine's kernel has no /proc/pressure/cpu (CONFIG_PSI): a starved run would go unseen")
+        reasons.append("this machine's kernel has no /proc/pressure/cpu (CONFIG_PSI): lack of CPU would not be noticed")
     features = frozenset() if reasons else frozenset(name for name in FEATURES if _has(root, name))
     return HostKernel(platform.release(), host_ccas(), features, tuple(reasons))
 
@@ -123,12 +123,12 @@ def _has(root: Path, feature: str) -> bool:
 
 
 def _refused_sysctls(spec: RunSpec) -> Iterator[str]:
-    """Yield the sysctls that the kernel lacks, and values of the whole machine that differ from the declared ones."""
+    """Yield the sysctls that the kernel lacks, and machine-wide values that differ from the declared values."""
     wanted = sorted({item for node in spec.nodes for item in node.sysctls.items()})
     for name, value in wanted:
         path = sysctl_path(name)
         if not path.exists():
-            yield f"this machine's kernel has no sysctl {name}, one of the project's own (kernels/){INSTEAD}"
+            yield f"this machine's kernel has no sysctl {name}, which may be one of the project's (kernels/){INSTEAD}"
         elif name in GLOBAL_SYSCTLS and path.read_text().split() != value.split():
             found = " ".join(path.read_text().split())
             yield f"{name} is {found} for the whole machine, the run needs {value}; as root: sysctl -w {name}={value}"

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 from longfat.guest import netlink
 from longfat.guest.rtnetlink import IFINFOMSG, IFLA_LINKINFO, RTM_GETLINK
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import GuestError
 
 IFLA_OPERSTATE, IFLA_CARRIER = 16, 33  # linux/if_link.h
 IF_OPER_UNKNOWN, IF_OPER_UP = 0, 6  # RFC 2863, linux/if.h
@@ -23,7 +23,7 @@ OFFLOADS = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}  # co
 
 
 def wait_until_up(names: Iterable[str]) -> None:
-    """Wait until interfaces pass packets. Raises LaboratoryError with the interfaces that stay down."""
+    """Wait until interfaces pass packets. Raises GuestError with the interfaces that stay down."""
     indices = {socket.if_nametoindex(name): name for name in names}
     with netlink.open_socket(socket.NETLINK_ROUTE) as channel:
         for _ in range(round(LONGEST_WAIT_S / LOOK_S)):
@@ -32,14 +32,14 @@ def wait_until_up(names: Iterable[str]) -> None:
             if not down:
                 return
             time.sleep(LOOK_S)
-    raise LaboratoryError(f"{', '.join(sorted(indices[index] for index in down))} still down after {LONGEST_WAIT_S} s")
+    raise GuestError(f"{', '.join(sorted(indices[index] for index in down))} still down after {LONGEST_WAIT_S} s")
 
 
 def up_indices(messages: Iterable[bytes]) -> frozenset[int]:
     """Return the indices of the interfaces that pass packets, from the answers to RTM_GETLINK.
 
-    A new interface passes none until the kernel has seen its carrier, for at most 100 interfaces a second
-    (MAX_DO_DEV_PER_LOOP in net/core/link_watch.c). A card that never reports a state is up if it has a carrier.
+    A new interface passes no packets until the kernel has noticed its carrier, at a rate of at most 100 interfaces a
+    second (MAX_DO_DEV_PER_LOOP in net/core/link_watch.c). A card that never reports a state is up if it has a carrier.
     """
     found = set()
     for message in messages:

@@ -87,7 +87,7 @@ def change(channel: socket.socket, requests: Sequence[Request]) -> None:
     messages = []
     for number, request in enumerate(requests):
         last = number == len(requests) - 1
-        flags = NLM_F_REQUEST | request.flags | (NLM_F_ACK if last else 0)  # the kernel reports errors in any case
+        flags = NLM_F_REQUEST | request.flags | (NLM_F_ACK if last else 0)  # the kernel always reports errors
         header = HEADER.pack(HEADER.size + len(request.body), request.message_type, flags, number, 0)
         messages.append(header + request.body + bytes(-len(request.body) % 4))
     channel.send(b"".join(messages))

@@ -19,7 +19,7 @@ from mininet.node import Host
 from longfat.guest import netlink, policers, qdisc, queues, rtnetlink, tc
 from longfat.guest.interfaces import offloads_on, read_mtu, set_offloads, wait_until_up
 from longfat.guest.nodes import NamespaceHost, Veth
-from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError, read_sysctl, write_sysctl
+from longfat.guest.sysctls import GLOBAL_SYSCTLS, GuestError, read_sysctl, write_sysctl
 from longfat.guest.wire import Wire, read_wires
 from longfat.spec.network import PREFIX_BITS, Port, Topology, impairment_seed, lay_out, processing_seed
 from longfat.spec.runspec import Node, RunSpec
@@ -85,21 +85,16 @@ class Part:
     cables: Mapping[int, Cable] = field(default_factory=dict)
 
 
-def whole(spec: RunSpec) -> Part:
-    """Return all of a run as the part of one machine."""
-    return Part(frozenset(node.name for node in spec.nodes))
-
-
 class Network:
     """A Mininet network as a context, at the end of which it is removed.
 
-    ``nodes`` and ``ports`` are on this machine, ``topology`` is of the whole run.
+    ``nodes`` and ``ports`` are on this machine; ``topology`` describes the whole run.
     """
 
     def __init__(self, spec: RunSpec, scratch: Path, maker: Maker | None = None, part: Part | None = None) -> None:
         self._spec = spec
         self._server_ccas = {web.sender: web.cca for web in spec.web}
-        self._part = part or whole(spec)
+        self._part = part or Part(frozenset(node.name for node in spec.nodes))
         self._maker = maker or Namespaces()
         self.topology: Topology = lay_out(spec)
         self.nodes = tuple(node for node in spec.nodes if node.name in self._part.nodes)
@@ -122,7 +117,7 @@ class Network:
         self._end()
 
     def _end(self) -> None:
-        """End the hosts. Their links end with the namespaces; Mininet would delete them one by one."""
+        """End the hosts. Their links end with the namespaces; Mininet would delete each."""
         for host in self._hosts.values():
             host.terminate()
             host.namespace.close()
@@ -154,7 +149,7 @@ class Network:
         return done.stdout.strip()
 
     def batch(self, node: str, lines: list[str]) -> None:
-        """Execute lines for ``tc -batch`` on a node. Raises LaboratoryError."""
+        """Execute lines for ``tc -batch`` on a node. Raises GuestError."""
         if not lines:
             return
         with self.inside(node), netlink.open_socket(socket.NETLINK_ROUTE) as channel:
@@ -171,13 +166,13 @@ class Network:
         path.write_text("\n".join(lines) + "\n")
         output = self._tool(node, ["tc", "-batch", str(path)])
         if output:
-            raise LaboratoryError(f"{node}: tc -batch: {output}\n" + "\n".join(lines))
+            raise GuestError(f"{node}: tc -batch: {output}\n" + "\n".join(lines))
 
     def _change(self, where: str, channel: socket.socket, requests: list[netlink.Request]) -> None:
         try:
             netlink.change(channel, requests)
         except OSError as error:
-            raise LaboratoryError(f"{where}: {error.strerror}") from error
+            raise GuestError(f"{where}: {error.strerror}") from error
 
     def achieved(self, before: dict[str, int]) -> dict[str, Any]:
         """Read back sysctls, offloads, MTU and qdiscs: ``nodes`` and ``interfaces`` of achieved.json.
@@ -247,7 +242,7 @@ class Network:
         try:
             answer: list[dict[str, Any]] = json.loads(output or "[]")
         except ValueError as error:
-            raise LaboratoryError(f"{node}: {' '.join(command)}: {output[-300:]}") from error
+            raise GuestError(f"{node}: {' '.join(command)}: {output[-300:]}") from error
         return answer
 
     def _build(self) -> None:
@@ -300,11 +295,11 @@ class Network:
     def _take_card(self, card: str, node: str, name: str) -> None:
         """Move a card of this machine into a node; the kernel returns it at the end of the node."""
         try:
-            request = rtnetlink.moved(socket.if_nametoindex(card), name, self._hosts[node].namespace.descriptor)
+            request = rtnetlink.move(socket.if_nametoindex(card), name, self._hosts[node].namespace.descriptor)
             with netlink.open_socket(socket.NETLINK_ROUTE) as channel:
                 netlink.change(channel, [request])
         except OSError as error:
-            raise LaboratoryError(f"{node}: card {card}: {error.strerror}") from error
+            raise GuestError(f"{node}: card {card}: {error.strerror}") from error
 
     def _tune(self, node: Node) -> None:
         """Configure a node: addresses and routes, qdiscs, sysctls, offloads."""
@@ -319,8 +314,8 @@ class Network:
                     write_sysctl(name, node.sysctls[name])
                 for port in ports:
                     set_offloads(port.name, node.offloads)
-        except LaboratoryError as error:
-            raise LaboratoryError(f"{node.name}: {error}") from error
+        except GuestError as error:
+            raise GuestError(f"{node.name}: {error}") from error
 
     def _egress_lines(self, port: Port) -> list[str]:
         if port.egress.card:

@@ -35,7 +35,7 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
     ),
 }
 """Settings of each kind, 32 bits each, in the order of its attributes from 1 on; an unused attribute has no name."""
-OF_A_BYTE = frozenset({"coupling", "drop_overload", "drop_early", "c_protection", "ecn_mask"})
+ONE_BYTE = frozenset({"coupling", "drop_overload", "drop_early", "c_protection", "ecn_mask"})
 STRICT = frozenset({"dualpi2", "fq_pie"})
 """Kinds that need the flag of a nested attribute."""
 
@@ -87,7 +87,7 @@ def _of_attributes(names: tuple[str, ...]) -> Form:
     numbers = {name: number for number, name in enumerate(names, 1) if name}
 
     def write(given: Settings) -> bytes:
-        forms = {name: "=B" if name in OF_A_BYTE else "=I" for name in given}
+        forms = {name: "=B" if name in ONE_BYTE else "=I" for name in given}
         return b"".join(attribute(numbers[name], struct.pack(forms[name], value)) for name, value in given.items())
 
     def read(options: bytes) -> dict[str, int]:

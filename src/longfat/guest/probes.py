@@ -64,7 +64,7 @@ class Probe:
             self.samplers.append(cleanup.enter_context(sampler.Sampler(channel, request, path, *times)))
 
     def finish(self, origin_ns: int, now_us: int) -> None:
-        """Write the kernel's samples, and the sockets that are still open. Raises LaboratoryError on a lost sample."""
+        """Write the kernel's samples, and the sockets that are still open. Raises GuestError on a lost sample."""
         for together in zip(*(one.samples() for one in self.samplers), strict=True):
             self._write_between(origin_ns, together[0][0])
             for number, (t_ns, messages) in enumerate(together):
@@ -205,7 +205,7 @@ class Probes:
             plan(interval_us, look)
 
     def finish(self, timeline: Timeline) -> None:
-        """Complete the tables after the end of all traffic. Raises LaboratoryError on a missing sample."""
+        """Complete the tables after the end of all traffic. Raises GuestError on a missing sample."""
         for probe in self._probes:
             probe.finish(timeline.origin_ns, timeline.now_us())
 

@@ -8,13 +8,13 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import GuestError
 from longfat.spec.network import longest_rtt_us
 from longfat.spec.runspec import RunSpec
 
-DRAIN_S = 60.0  # a program that still runs this long after its end has failed
+DRAIN_S = 60.0  # a program that still runs this long after its traffic has failed
 DRAIN_ROUNDS = 10  # the same in longest round-trip times, if that is more
-LOOKS = 1000  # at a program in that time
+LOOKS = 1000  # number of checks in that time
 
 
 def end_with_run(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
@@ -35,21 +35,19 @@ def drain_s(spec: RunSpec) -> float:
 
 
 def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0, within_s: float = DRAIN_S) -> None:
-    """Wait for the end of a process. Raises LaboratoryError if it stays or ends with another status."""
+    """Wait for the end of a process. Raises GuestError if it stays or ends with another status."""
     for _ in range(LOOKS if within_s > DRAIN_S else 0):  # wait() polls 20 times a second
         if process.poll() is None:
             time.sleep((within_s - DRAIN_S) / LOOKS)
     try:
         status = process.wait(min(within_s, DRAIN_S))
     except subprocess.TimeoutExpired as error:
-        raise LaboratoryError(f"{what} still runs {within_s:g} s after its end") from error
+        raise GuestError(f"{what} still runs {within_s:g} s after the end of its traffic") from error
     if status != expected:
-        raise LaboratoryError(f"{what} ended with status {status}{memory_words() if status < 0 else ''}")
+        raise GuestError(f"{what} ended with status {status}{memory_words() if status < 0 else ''}")
 
 
 def memory_words(file: Path = Path("/proc/vmstat")) -> str:
     """Return a remark if the kernel has killed programs for lack of memory (proc(5): oom_kill), else nothing."""
     killed = [line for line in file.read_text().splitlines() if line.startswith("oom_kill ")]
-    return (
-        "" if killed in ([], ["oom_kill 0"]) else ": the guest is out of memory, `memory` of the experiment gives more"
-    )
+    return "" if killed in ([], ["oom_kill 0"]) else ": the guest is out of memory; raise `memory` of the experiment"

@@ -4,7 +4,7 @@
 In the guest the wire keeps rate and delay (guest/wire.py), behind a qdisc as the packet queue. On other kernels a
 shaped interface is a token bucket of one frame (tbf), so that packets leave one by one at the link's rate, with the
 packet queue inside, and a delay element is netem with room for all packets in flight. There the two never share an
-interface: netem's limit counts delayed packets, too, and would hide a queue limit. A delay element with random delay or
+interface: netem's limit also counts delayed packets, and would hide a queue limit. A delay element with random delay or
 loss is netem everywhere.
 """
 
@@ -81,7 +81,7 @@ def card_commands(interface: str, card: Card) -> list[str]:
 
 
 def hook_command(interface: str) -> str:
-    """Return the line for ``tc -batch`` that adds the hook of deliberate drops, before the run and for all of it.
+    """Return the line for ``tc -batch`` that adds the hook of deliberate drops, before the run and until its end.
 
     Adding or removing clsact deactivates the device for a moment, which empties its qdiscs without counting drops
     (qdisc_graft in net/sched/sch_api.c).

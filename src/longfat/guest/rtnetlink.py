@@ -40,7 +40,7 @@ _NEW = NLM_F_CREATE | NLM_F_EXCL
 
 
 def veth(a: tuple[str, str, int], b: tuple[str, str, int]) -> Request:
-    """Make a pair of interfaces, each with name, hardware address and namespace (a file descriptor)."""
+    """Return the request for a pair of interfaces: name, hardware address and namespace (a file descriptor) of each."""
     peer = IFINFOMSG.pack(socket.AF_UNSPEC, 0, 0, 0, 0) + _end(*b)
     kind = attribute(IFLA_INFO_KIND, b"veth") + attribute(IFLA_INFO_DATA, attribute(VETH_INFO_PEER, peer))
     body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, 0, 0, 0) + _end(*a) + attribute(IFLA_LINKINFO, kind)
@@ -51,8 +51,8 @@ def _end(name: str, hardware: str, namespace: int) -> bytes:
     return attribute(IFLA_ADDRESS, _hardware(hardware)) + _text(IFLA_IFNAME, name) + _u32(IFLA_NET_NS_FD, namespace)
 
 
-def moved(index: int, name: str, namespace: int) -> Request:
-    """Move an interface of this namespace to another (a file descriptor) under the name ``name``."""
+def move(index: int, name: str, namespace: int) -> Request:
+    """Return the request that moves an interface to another namespace (a file descriptor) under the name ``name``."""
     body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, 0, 0) + _u32(IFLA_NET_NS_FD, namespace) + _text(IFLA_IFNAME, name)
     return Request(f"move an interface, to be {name}", RTM_NEWLINK, 0, body)
 
@@ -60,7 +60,7 @@ def moved(index: int, name: str, namespace: int) -> Request:
 def up(
     index: int, mtu_bytes: int | None = None, queue_packets: int | None = None, gso_segments: int | None = None
 ) -> Request:
-    """Bring an interface up, with MTU, txqueuelen and segments of a GSO packet unless they are None."""
+    """Return the request that brings an interface up, with MTU, txqueuelen and GSO segments unless they are None."""
     body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, IFF_UP, IFF_UP)
     for kind, value in ((IFLA_MTU, mtu_bytes), (IFLA_TXQLEN, queue_packets), (IFLA_GSO_MAX_SEGS, gso_segments)):
         body += b"" if value is None else _u32(kind, value)
@@ -68,7 +68,7 @@ def up(
 
 
 def address(index: int, own: str, prefix_bits: int) -> Request:
-    """Add an address to an interface."""
+    """Return the request that adds an address to an interface."""
     packed = socket.inet_aton(own)
     body = IFADDRMSG.pack(socket.AF_INET, prefix_bits, 0, RT_SCOPE_UNIVERSE, index)
     body += attribute(IFA_LOCAL, packed) + attribute(IFA_ADDRESS, packed)
@@ -76,7 +76,7 @@ def address(index: int, own: str, prefix_bits: int) -> Request:
 
 
 def neighbour(index: int, peer: str, hardware: str) -> Request:
-    """Add a permanent neighbour."""
+    """Return the request that adds a permanent neighbour."""
     body = NDMSG.pack(socket.AF_INET, index, NUD_PERMANENT, 0, 0)
     body += attribute(NDA_DST, socket.inet_aton(peer)) + attribute(NDA_LLADDR, _hardware(hardware))
     return Request(f"add neighbour {peer} {hardware}", RTM_NEWNEIGH, _NEW, body)
@@ -89,7 +89,7 @@ def metrics(initial_cwnd_segments: int | None, cca: str | None) -> bytes:
 
 
 def route_via(subnet: str, gateway: str, begin: bytes) -> Request:
-    """Add a route to ``subnet`` (``10.0.1.0/30``) through a neighbour."""
+    """Return the request that adds a route to ``subnet`` (``10.0.1.0/30``) through a neighbour."""
     more = attribute(RTA_GATEWAY, socket.inet_aton(gateway))
     return Request(
         f"add route {subnet} via {gateway}", RTM_NEWROUTE, _NEW, _route(subnet, RT_SCOPE_UNIVERSE, more, begin)
@@ -97,7 +97,7 @@ def route_via(subnet: str, gateway: str, begin: bytes) -> Request:
 
 
 def route_to(subnet: str, index: int, own: str, begin: bytes) -> Request:
-    """Replace the route to the subnet of an interface."""
+    """Return the request that replaces the route to the subnet of an interface."""
     more = attribute(RTA_PREFSRC, socket.inet_aton(own)) + _u32(RTA_OIF, index)
     flags, body = NLM_F_CREATE | NLM_F_REPLACE, _route(subnet, RT_SCOPE_LINK, more, begin)
     return Request(f"replace route {subnet} src {own}", RTM_NEWROUTE, flags, body)

@@ -23,16 +23,16 @@ from longfat.guest.counters import difference, others_us, pressure_us, read_coun
 from longfat.guest.drops import Drops
 from longfat.guest.files import write_json
 from longfat.guest.kinds.kind import traffic_of, write_reports
-from longfat.guest.network import Maker, Network, Part, whole
+from longfat.guest.network import Maker, Network, Part
 from longfat.guest.probes import Probes, SeenSockets
 from longfat.guest.processes import drain_s
 from longfat.guest.schedules import Schedules
-from longfat.guest.sysctls import LaboratoryError, restart_entropy
+from longfat.guest.sysctls import GuestError, restart_entropy
 from longfat.guest.timeline import Timeline
 from longfat.spec.runspec import RunSpec
 
 LEAD_NS = 100_000_000  # time of servers and captures before the start of the measurement, at least
-ROUND_NS = 100_000_000  # the start is a multiple of it, so that the preparation of a run moves no packet
+ROUND_NS = 100_000_000  # the start is a multiple of it, so that the duration of the preparation moves no packet
 CLOCK_US = 100_000  # interval of the virtual clock's display to the host, 10,000 times at most in a run
 
 
@@ -79,14 +79,14 @@ class Meeting(Protocol):
         """
 
     def leave(self) -> None:
-        """Wait, after everything has been read here, until no machine needs this end of a link."""
+        """After everything has been read here, wait until no machine needs this end of a link."""
 
 
 class Alone:
-    """The meeting of a machine with the whole run."""
+    """The meeting of a machine that executes the whole run."""
 
     def start(self, network: Network) -> int:
-        """Give servers and captures some time."""
+        """Return a start that leaves servers and captures some time."""
         return -(-(time.monotonic_ns() + LEAD_NS) // ROUND_NS) * ROUND_NS
 
     def leave(self) -> None:
@@ -112,15 +112,15 @@ def run(
         offered = offered_ccas()
         write_json(folder / "environment.json", {"kernel_release": platform.release(), "ccas": offered})
         if reasons := refused_ccas(spec, offered):
-            raise LaboratoryError("; ".join(reasons))
+            raise GuestError("; ".join(reasons))
         for name in ("iperf", "captures", "outstanding", "throughput"):
             (folder / name).mkdir()
         seen = SeenSockets({port: name for name, port in traffic.ports(spec).items()})
-        with Network(spec, scratch, maker, part or whole(spec)) as network, ExitStack() as cleanup:
+        with Network(spec, scratch, maker, part) as network, ExitStack() as cleanup:
             _measure(RunContext(spec, network, cleanup, timeline, seen, folder, scratch), meeting or Alone())
         if part is None:
             write_reports(spec, folder)
-    except (LaboratoryError, OSError, ValueError, subprocess.SubprocessError) as error:
+    except (GuestError, OSError, ValueError, subprocess.SubprocessError) as error:
         outcome.update(status="failed", reason=f"{type(error).__name__}: {error}")
         (folder / "traceback.txt").write_text(traceback.format_exc())
     outcome["end_us"] = timeline.now_us() if timeline.origin_ns else 0

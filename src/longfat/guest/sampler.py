@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Netlink dumps at fixed intervals, written by the kernel to a file (kernels/: netlink: sample a dump).
 
-Kernels without that patch have no such device: there a program takes the samples (longfat.guest.probes).
+Kernels without that patch have no such device: a program takes the samples there (longfat.guest.probes).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from longfat.guest import netlink
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import GuestError
 
 DEVICE = Path("/dev/netlink_sampler")
 NETLINK_SAMPLE = 0x40304E60  # _IOW('N', 0x60, struct netlink_sample)
@@ -58,7 +58,7 @@ class Sampler(AbstractContextManager["Sampler"]):
             self._device = -1
 
     def samples(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Stop, and yield time (ns) and message bodies of each sample. Raises LaboratoryError on a lost sample."""
+        """Stop, and yield time (ns) and message bodies of each sample. Raises GuestError on a lost sample."""
         self.stop()
         taken = 0
         with self._path.open("rb") as file:
@@ -67,4 +67,4 @@ class Sampler(AbstractContextManager["Sampler"]):
                 yield t_ns, list(netlink.bodies(file.read(length)))
                 taken += 1
         if taken != self._expected:
-            raise LaboratoryError(f"the kernel took {taken} of {self._expected} samples")
+            raise GuestError(f"the kernel took {taken} of {self._expected} samples")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wires whose rate and delay change during a run.
 
-In virtual time a step is exact: the clock stands meanwhile. Steps continue after the measurement until the end of all
-traffic, so that late packets do not leave faster.
+In virtual time a step is exact, because the clock stands still meanwhile. Steps continue after the measurement until
+the end of all traffic, so that late packets do not leave faster.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import Any
 
 from longfat.guest import netlink
 from longfat.guest.network import Network
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import GuestError
 from longfat.guest.timeline import Timeline
 from longfat.guest.wire import Wire, read_wires
 from longfat.spec.network import Port, Step, each_step
 
 PR_SET_TIMERSLACK = 29  # linux/prctl.h
-EARLY_US = 1  # the time line may be late by its unit
+EARLY_US = 1  # the time line may be late by one microsecond
 
 
 @dataclass
 class _Course:
-    """The coming steps of a wire, its index in its namespace, and the number and lateness of the steps done.
+    """The remaining steps of a wire, its index in its namespace, and the number and lateness of the executed steps.
 
     ``later`` is the first step after the measurement.
     """
@@ -134,4 +134,4 @@ class Schedules:
         try:
             netlink.change(course.channel, [wire.request(course.index)])
         except OSError as error:
-            raise LaboratoryError(f"{course.port.name}: {error.strerror}") from error
+            raise GuestError(f"{course.port.name}: {error.strerror}") from error

@@ -136,7 +136,7 @@ def _write(
 
 
 if __name__ == "__main__":
-    __name__ = "longfat.guest.start"  # so that warnings of the executed modules do not name the main program
+    __name__ = "longfat.guest.start"  # so that warnings in the executed modules do not name the main program
     sys.path[:] = FOLDERS
     composing = "prepare" in sys.argv  # User-Mode Linux adds further words
     if composing:

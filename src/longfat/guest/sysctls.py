@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the kernel by their dotted names, and the error of a network that cannot be built or tuned."""
+"""Settings of the kernel by their dotted names, and the error of a run that cannot be executed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ENTROPY_SEED = "kernel.entropy_seed"
 """Only in the project's guests: a number written to it restarts all random numbers of the kernel (kernels/, 0026)."""
 
 
-class LaboratoryError(Exception):
-    """The network cannot be built or tuned as the RunSpec declares."""
+class GuestError(Exception):
+    """A run that cannot be built, tuned or completed as the RunSpec declares."""
 
 
 def sysctl_path(name: str) -> Path:
@@ -27,7 +27,7 @@ def sysctl_path(name: str) -> Path:
 
 
 def write_sysctl(name: str, value: str) -> None:
-    """Set a sysctl in the current network namespace. Raises LaboratoryError if the kernel refuses."""
+    """Set a sysctl in the current network namespace. Raises GuestError if the kernel refuses."""
     try:
         descriptor = os.open(sysctl_path(name), os.O_WRONLY)
         try:
@@ -35,9 +35,9 @@ def write_sysctl(name: str, value: str) -> None:
         finally:
             os.close(descriptor)
     except FileNotFoundError as error:
-        raise LaboratoryError(f"the kernel has no sysctl {name}, which should be {value!r}") from error
+        raise GuestError(f"the kernel has no sysctl {name}, which should be {value!r}") from error
     except OSError as error:
-        raise LaboratoryError(f"the kernel refuses sysctl {name} = {value!r}: {error.strerror}") from error
+        raise GuestError(f"the kernel refuses sysctl {name} = {value!r}: {error.strerror}") from error
 
 
 def restart_entropy(seed: int) -> None:

@@ -2,7 +2,7 @@
 """``tc`` without the program: command lines that add qdiscs, and their JSON, by rtnetlink. Pure.
 
 For the kinds in ``longfat.guest.options``, with settings as whole numbers in the kernel's units; other kinds need the
-program. Each of its starts costs a guest more than the rest of a node.
+program. Starting it costs a guest more than the rest of a node's set-up.
 """
 
 from __future__ import annotations

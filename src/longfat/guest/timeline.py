@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions of a run by their times, in microseconds since the start of the measurement.
 
-``sched`` of the standard library takes four times as long for each action, and locks.
+``sched`` of the standard library takes four times as long for each action, and takes a lock.
 """
 
 from __future__ import annotations

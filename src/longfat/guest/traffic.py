@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iperf2 (2.1), and the sender of a limited application: command lines and CSV reports. Pure."""
+"""Command lines and CSV reports of iperf2 (2.1) and of the sender with a rate. Pure."""
 
 from __future__ import annotations
 

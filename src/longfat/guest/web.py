@@ -15,8 +15,8 @@ from typing import Any
 from longfat.guest import surge
 from longfat.spec.runspec import Web
 
-FIRST_PORT = 8001  # entry k of the RunSpec's web traffic is served at FIRST_PORT + k
-LOOKS = 10  # number of looks at the congestion control of the server's sockets
+FIRST_PORT = 8001  # the server of the RunSpec's entry k listens on FIRST_PORT + k
+LOOKS = 10  # times at which the congestion control of the server's sockets is read
 SPARE_FILES = 256  # open files of a program apart from connections and served files
 KEEPALIVE_S = 15  # life of an idle connection: the default of Apache up to 2.2
 USERS = Path(__file__).with_name("users.py")
@@ -75,14 +75,14 @@ def users_order(users: Web, seed: int, address: str, port: int, origin_ns: int) 
 
 
 def looks_us(users: Web) -> Iterator[int]:
-    """Return the times of the looks at the server's sockets, evenly over the time of the users."""
+    """Return the times at which the server's sockets are read, evenly over the time of the users."""
     return (users.start_us + (2 * k + 1) * users.duration_us // (2 * LOOKS) for k in range(LOOKS))
 
 
 def make_files(folder: Path) -> None:
     """Make the files of the model, named by their numbers and sparse, so that they need no memory."""
     folder.mkdir()
-    for number, size in enumerate(surge.files("surge").sizes):  # the same under every model
+    for number, size in enumerate(surge.files("surge").sizes):  # the same for every model
         path = folder / str(number)
         path.touch()
         os.truncate(path, size)

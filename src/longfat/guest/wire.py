@@ -33,7 +33,7 @@ class Wire:
     """Rate in bit/s (0: takes no time), delay in nanoseconds, framing of a frame apart from its Ethernet header.
 
     No bit leaves a ``held`` wire. Each frame has a further delay, uniform from 0 to ``jitter_ns`` and drawn from
-    ``seed``; without a seed the wire keeps its present one.
+    ``seed``; without a seed the wire keeps its current seed.
     """
 
     rate_bps: int = 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics: numbers read from a run, each one registered function; and their values over chosen runs.
+"""Metrics: numbers from one run, each a registered function, and their estimates over selected runs.
 
-Importing the package registers every metric of the project. Must not judge.
+Importing the package registers every metric of the project.
 """
 
 from importlib import import_module

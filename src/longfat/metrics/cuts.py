@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of cuts of the congestion window, and of its growth between cuts, from the samples of sockets.
 
-Events of the congestion window are timed by the sample that shows them first.
+The time of an event is the time of the first sample that shows it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from longfat.metrics.data import Array, Connection, NoValue, Samples, inside
 from longfat.metrics.registry import metric
 
-# Of enum tcp_ca_state (linux/tcp.h): the values of tcp_info's tcpi_ca_state.
+# Values of tcpi_ca_state in tcp_info (enum tcp_ca_state, linux/tcp.h)
 OPEN = 0
 CUT_STATES = (2, 3, 4)  # CWR, Recovery, Loss; a window is cut on entering them
 
@@ -22,8 +22,8 @@ def cuts(samples: Connection, since_us: float | None = None, until_us: float | N
     """Number of cuts of the congestion window within the window of time.
 
     A cut is a step of ca_state from Open or Disorder into CWR, Recovery or Loss, or a fall of ssthresh between
-    two samples in Open or Disorder: a cut that began and ended between them. A CCA that lowers ssthresh to leave slow
-    start early (CUBIC's HyStart, Vegas) has that counted, too.
+    two samples in Open or Disorder: a cut that began and ended between them. If a CCA lowers ssthresh to leave slow
+    start early (CUBIC's HyStart, Vegas), this counts, too.
     """
     return float(len(cut_times_us(samples, since_us, until_us)))
 
@@ -39,7 +39,7 @@ def first_recovery_s(samples: Connection) -> float:
     """Seconds from the first cut until the congestion window is back at its value in the sample before the cut.
 
     A window one segment smaller counts as recovered: if the receiver limits the window, the last segment depends on
-    rounding. The search begins at the smallest window after the cut, since the cut takes some time.
+    rounding. The search begins at the smallest window after the cut, because a cut takes some time.
     """
     cut, lowest = _lowest_after_first_cut(samples)
     before = samples.cwnd[cut - 1]

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of metrics: the data of one run, and the sources that a metric's signature may request.
-
-The only reader of the dataset's tables for metrics. Defines no metric.
-"""
+"""The input of metrics: the data of one run, and the sources that a metric's signature may name. Defines no metric."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -19,26 +16,22 @@ Array = npt.NDArray[np.float64]  # one-dimensional unless stated
 
 
 class NoValue(Exception):
-    """The data do not contain the metric; the text is the reason."""
+    """The lack of a value; the text is the reason."""
 
 
 class OutOfBounds(NoValue):
-    """A value that the metric cannot have: the run is not what its settings promise."""
-
-
-def _nothing() -> Array:
-    return np.empty(0)
+    """A value outside the bounds of its metric: the run is invalid."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The kernel's samples of one sending socket (tcp_info), by time in microseconds, ascending; equal lengths.
+    """The kernel's samples of one sending socket (tcp_info), by ascending time in microseconds; equal lengths.
 
-    ``ca_state`` has the kernel's numbers. ``cwnd``, ``ssthresh`` and ``dwnd`` are in segments, ``acked`` is the sum of
-    bytes acknowledged so far and ``delivered`` that of segments. An RTT of 0 is unknown to the socket; a ``dwnd`` of
-    NaN belongs to a congestion control that has none. ``began_us`` is the earliest time at which the connection may
-    have begun. ``end`` has the time and the bytes acknowledged when it was closed, None where that was not seen: it
-    belongs to no sample, because the window may have moved for long since the last one.
+    ``ca_state`` contains the kernel's numbers. ``cwnd``, ``ssthresh`` and ``dwnd`` are in segments. ``acked`` is the
+    number of bytes acknowledged so far, ``delivered`` the number of segments delivered so far. An RTT of 0 is unknown;
+    a congestion control without a delay window has a ``dwnd`` of NaN. ``began_us`` is the earliest time at which the
+    connection may have begun. ``end`` is the time at which it closed and the bytes acknowledged by then, None if
+    unknown; it is not a sample, because the last window may be much older.
     """
 
     t_us: Array
@@ -46,10 +39,10 @@ class Samples:
     cwnd: Array
     ssthresh: Array
     acked: Array
-    srtt_us: Array = field(default_factory=_nothing)
-    min_rtt_us: Array = field(default_factory=_nothing)
-    dwnd: Array = field(default_factory=_nothing)
-    delivered: Array = field(default_factory=_nothing)
+    srtt_us: Array = field(default_factory=lambda: np.empty(0))
+    min_rtt_us: Array = field(default_factory=lambda: np.empty(0))
+    dwnd: Array = field(default_factory=lambda: np.empty(0))
+    delivered: Array = field(default_factory=lambda: np.empty(0))
     began_us: float = 0.0
     end: tuple[float, float] | None = None
 
@@ -59,12 +52,11 @@ class Samples:
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Samples:
         """Return the samples that a mask selects."""
-        arrays = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray) and len(values)}
-        chosen_arrays: dict[str, Any] = {name: values[chosen] for name, values in arrays.items()}
-        return replace(self, **chosen_arrays)
+        arrays = {name: values[chosen] for name in _COLUMNS if len(values := getattr(self, name))}
+        return replace(self, **arrays)
 
     def acked_by(self, t_us: Array) -> Array:
-        """Return the bytes acknowledged at these times, interpolated between the beginning, the samples and the end."""
+        """Interpolate the bytes acknowledged at these times between the beginning, the samples and the end."""
         end_us, end_acked = ([value] for value in self.end) if self.end else ([], [])
         times, acked = np.concatenate((self.t_us, end_us)), np.concatenate((self.acked, end_acked))
         began = min(self.began_us, float(times[0]))
@@ -72,22 +64,20 @@ class Samples:
         return by
 
 
-_COLUMNS = (
-    *("t_us", "ca_state", "cwnd_segments", "ssthresh_segments", "bytes_acked", "srtt_us", "min_rtt_us"),
-    *("dwnd_segments", "delivered_segments"),
-)
-
-
-_ARRAYS = ("t_us", "ca_state", "cwnd", "ssthresh", "acked", "srtt_us", "min_rtt_us", "dwnd", "delivered")
+_COLUMNS = {
+    **{name: name for name in ("t_us", "ca_state", "srtt_us", "min_rtt_us")},
+    **{name: f"{name}_segments" for name in ("cwnd", "ssthresh", "dwnd", "delivered")},
+    "acked": "bytes_acked",
+}
 CLOSED = 7  # TCP_CLOSE (net/tcp_states.h): the state of a connection's last sample
 
 
 @dataclass(frozen=True)
 class Point:
-    """One value of a metric with several in a run, and the arguments that a formula may take there, by name.
+    """One value of a metric with several values in a run, and the arguments of a formula at this point, by name.
 
-    The first name identifies the points. An argument that changed over time is an array: a formula's value is then its
-    mean over the array. The value is known to ``give`` to either side, such as a window to a segment.
+    The first argument identifies the point. For an argument that is an array, the formula's value is the mean over the
+    array. ``give`` is the uncertainty of the value to either side, such as a segment of a window.
     """
 
     value: float
@@ -96,7 +86,7 @@ class Point:
 
     @property
     def place(self) -> float:
-        """Its place among the points of its run."""
+        """The mean of its first argument."""
         return float(np.mean(next(iter(self.at.values()))))
 
 
@@ -120,7 +110,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Packets received so far, and the marked ones among them, by time in microseconds."""
+    """Packets received so far, and marked packets received so far, by time in microseconds."""
 
     t_us: Array
     packets: Array
@@ -144,16 +134,16 @@ class RunData:
 
     @property
     def flows(self) -> Sequence[Row]:
-        """The rows of ``flows``: one for each flow, with its goodput and its ends."""
+        """The rows of ``flows``, one for each flow."""
         return self.dataset.flows.get(self.run.run_id, ())
 
     @property
     def web(self) -> Sequence[Row]:
-        """The rows of ``web``: one for each web traffic."""
+        """The rows of ``web``, one for each web traffic."""
         return self.dataset.web.get(self.run.run_id, ())
 
     def streams(self, flow: str | None = None) -> dict[tuple[str, int], Samples]:
-        """Return the samples of a flow's connections, or of all, by flow and number. Raises NoValue without samples."""
+        """Return the samples of connections, of one flow or of all, by flow and number. Raises NoValue without any."""
         table = self.dataset.sockets(self.run.run_id, flow)
         starts = {row["flow"]: float(row["start_us"]) for row in self.flows}
         closed = table["state"] == CLOSED
@@ -163,10 +153,7 @@ class RunData:
         for name, stream in sorted(set(zip(table["flow"].tolist(), table["stream"].tolist(), strict=True))):
             own = (table["flow"] == name) & (table["stream"] == stream)
             began_us = max(starts.get(name, 0.0), float(table["t_us"][own][0]) - interval_us)
-            columns = {
-                key: table[column][own & ~closed].astype(np.float64)
-                for key, column in zip(_ARRAYS, _COLUMNS, strict=True)
-            }
+            columns = {name: table[column][own & ~closed].astype(np.float64) for name, column in _COLUMNS.items()}
             ends = table["t_us"][own & closed], table["bytes_acked"][own & closed]
             end = (float(ends[0][-1]), float(ends[1][-1])) if len(ends[0]) else None
             found[name, stream] = Samples(**columns, began_us=began_us, end=end)
@@ -187,7 +174,7 @@ class RunData:
         return found
 
     def connection(self, flow: str | None = None) -> Samples:
-        """Return the samples of the only connection of one flow. Raises NoValue if there are several of either."""
+        """Return the samples of the only connection of one flow. Raises NoValue for several flows or connections."""
         flows = self.by_flow(flow)
         if len(flows) > 1:
             raise NoValue(f"the samples are of {len(flows)} flows; name one of {', '.join(flows)}")
@@ -201,7 +188,7 @@ class RunData:
         return series
 
     def base_rtt_us(self, flow: str | None = None) -> float:
-        """Return the smallest RTT of the flow's sockets, or of all. Raises NoValue if none was recorded."""
+        """Return the smallest RTT of the sockets of a flow, or of all. Raises NoValue if none was recorded."""
         rtts = [row["min_rtt_us"] for row in self.flows if flow in (None, row["flow"]) and row["min_rtt_us"]]
         if not rtts:
             raise NoValue("no outstanding data or no RTT was recorded")
@@ -231,7 +218,7 @@ class RunData:
         return slowest(ports, ends | {node for node in nodes if nodes.count(node) == 1})
 
     def arrivals(self, flow: str | None = None) -> list[Arrivals]:
-        """Return the arrivals at the receivers of one flow, or of all. Raises NoValue if flows share a receiver."""
+        """Return the arrivals at the receiver of one flow, or of all. Raises NoValue if flows share the receiver."""
         receivers = {row["receiver"] for row in self.flows if flow in (None, row["flow"])}
         shared = [row["flow"] for row in self.flows if flow not in (None, row["flow"]) and row["receiver"] in receivers]
         if shared:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digest of a metric's definition: its function's code, and the functions and constants that it uses.
+"""The digest of a metric's definition: the code of its function, and of the functions and constants that it uses.
 
-Stored values (``longfat.evidence``) belong to one definition. The code that reads the tables is not part of it: a
-repeated run shows whether it still reads the same values.
+Stored values (``longfat.evidence``) belong to one definition. It excludes the code that reads the tables, whose changes
+a repeated run reveals.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOT = ("longfat.metrics.data", "longfat.metrics.registry")
 
 
 def definition_digest(metric: Metric) -> str:
-    """Return the first 8 hexadecimal digits of a SHA-256, which name, meaning and docstring do not change."""
+    """Return the first 8 hexadecimal digits of a SHA-256 that is independent of name, meaning and docstring."""
     return _digest(metric.function)
 
 
@@ -78,7 +78,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _form(value: Callable[..., object]) -> str:
-    """Return the canonical form of a function or class, without decorators, which only register and describe it."""
+    """Return the canonical form of a function or class without its decorators, which only register it."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(value))))
     (node,) = tree.body
     if isinstance(node, ast.FunctionDef | ast.ClassDef):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Epochs of congestion avoidance, from a loss to the next, and the growth of the window in them.
 
-A window in recovery belongs to no epoch, nor does a window below ssthresh, which is slow start. Defines no metric: the
-metrics of studies about algorithms use it.
+Recovery and slow start, in which the window is below ssthresh, belong to no epoch. Metrics of studies use this module.
 """
 
 from __future__ import annotations
@@ -19,25 +18,25 @@ OPEN_STATES = (0, 1)  # TCP_CA_Open and TCP_CA_Disorder (linux/tcp.h): no reduct
 
 @dataclass(frozen=True)
 class Epoch:
-    """The samples from a loss to the next, and the window that the loss before met: None for the first epoch."""
+    """The samples between two losses, and the window at the loss before them: None for the first epoch."""
 
     samples: Samples
     window_before: float | None
 
     @property
     def left(self) -> float:
-        """What the loss before left of the window: down to ssthresh, where recovery ends. Raises AssertionError."""
+        """The share of the window that the loss before left: ssthresh, at which recovery ends, over the window."""
         assert self.window_before is not None
         return float(self.samples.ssthresh[0]) / self.window_before
 
 
 def is_open(samples: Samples) -> npt.NDArray[np.bool_]:
-    """Where no reduction of the window is under way."""
+    """Return the mask of the samples without a reduction of the window."""
     return np.isin(samples.ca_state, OPEN_STATES)
 
 
 def epochs(samples: Samples) -> list[Epoch]:
-    """The epochs in order of time; none is empty. Raises NoValue when there is none."""
+    """Return the epochs in order of time. Raises NoValue without any."""
     growing = is_open(samples) & (samples.cwnd >= samples.ssthresh)
     starts = np.flatnonzero(growing & ~np.concatenate(([False], growing[:-1])))
     ends = np.flatnonzero(growing & ~np.concatenate((growing[1:], [False]))) + 1
@@ -53,19 +52,19 @@ def epochs(samples: Samples) -> list[Epoch]:
 
 
 def after_losses(samples: Samples) -> list[tuple[Epoch, float]]:
-    """The epochs with the window that a loss in congestion avoidance met before."""
+    """Return the epochs after a loss in congestion avoidance, each with the window at this loss."""
     return [(epoch, epoch.window_before) for epoch in epochs(samples) if epoch.window_before is not None]
 
 
 def slope(x: Array, y: Array) -> float:
-    """Of the straight line through the points with the least squared error."""
+    """Return the slope of the least-squares line."""
     return float(np.polyfit(x - x.mean(), y, 1)[0])
 
 
 def rounds(samples: Samples) -> Array:
-    """RTTs since the first sample, as TCP counts them: one ends when the window at its start is acknowledged.
+    """Return the RTTs since the first sample; an RTT ends when the window at its start is acknowledged.
 
-    On a path without a queue this is the time in RTTs, but for pauses and bursts that a loss leaves behind.
+    On a path without a queue this is the time in RTTs, except for pauses and bursts after a loss.
     """
     ends = [samples.delivered[0]]
     while ends[-1] < samples.delivered[-1]:
@@ -75,7 +74,7 @@ def rounds(samples: Samples) -> Array:
 
 
 def rtts_to_reach(samples: Samples, window: float) -> float:
-    """RTTs until the window is so large, between two samples by a straight line. Raises NoValue if it never is."""
+    """Return the RTTs until the window has a size, interpolated between samples. Raises NoValue if it never has."""
     above = np.flatnonzero(samples.cwnd >= window)
     if not len(above):
         raise NoValue(f"the window does not reach {window:.0f} segments")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of each flow's data: goodput, shares, transfers, and the fairness among flows.
 
-The goodput of a flow is a mean over its receiving time, from the beginning of its connection at the receiver to its
-last byte. Rates over different times are never added: the goodput of several flows is all bytes over the union of their
-receiving times. Shares and fairness compare the flows' own goodputs, each over its own time, and need flows whose
-receiving times overlap; ``least_share`` and the sigma and xi metrics compare rates over one common time.
+The goodput of a flow is a mean over its receiving time, from the start of its connection at the receiver to its last
+byte. The goodput of several flows is the sum of their bytes over the union of their receiving times. Shares and
+fairness compare goodputs of flows whose receiving times overlap, each over its own time; ``least_share`` compares rates
+over one common time.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def retransmissions(flows: FlowRows, flow: str | None = None) -> float:
 
 @metric("Mb/s", "goodput of a connection", bounds=(0, np.inf), name="each")
 def each_mbps(flows: FlowRows, flow: str | None = None) -> float:
-    """Mean goodput of a connection in Mb/s, over its flow's own time, for one flow or for all."""
+    """Mean goodput of a connection in Mb/s over the receiving time of its flow, for one flow or for all."""
     chosen = [row for row in flows if flow in (None, row["flow"])]
     if not chosen:
         raise NoValue("no goodput was reported")
@@ -110,7 +110,7 @@ def carried_gigabytes(flows: FlowRows, flow: str | None = None, within_us: float
 
 @metric("", "Jain's index", bounds=(0, 1), name="jain")
 def jain_index(rows: FlowRows) -> float:
-    """Jain's index of the flows' goodput, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has all."""
+    """Jain's index of the flows' goodputs, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one flow has all."""
     rates = np.array([row["goodput_bps"] for row in _at_once(rows)], dtype=np.float64)
     if len(rates) < 2 or not rates.any():
         raise NoValue("fairness is among two flows or more that carry something")
@@ -127,22 +127,16 @@ def asymmetry(rows: FlowRows, flow: str) -> float:
     return float((own[0] - other[0]) / (own[0] + other[0]))
 
 
-@metric("", "size of the asymmetry", bounds=(0, 1))
-def asymmetry_size(rows: FlowRows, flow: str) -> float:
-    """Asymmetry without its sign."""
-    return abs(asymmetry(rows, flow))
-
-
 def of_flows(column: str, what: str, flows: Sequence[Row], flow: str | None) -> float:
     """Sum a column over one flow's rows, or over all."""
-    chosen = [row[column] for row in flows if flow in (None, row["flow"])]  # type: ignore[literal-required]
+    chosen = [row[column] for row in flows if flow in (None, row["flow"])]
     if not chosen or None in chosen:
         raise NoValue(f"no {what} of flow {flow!r}" if flow else f"no {what} of {'every' if chosen else 'any'} flow")
     return float(sum(chosen))
 
 
 def _at_once(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows if all flows receive at one moment. Raises NoValue if not."""
+    """Return the rows. Raises NoValue unless all flows receive at the same time."""
     carrying = [row for row in rows if row["bytes_received"]]
     if carrying and max(row["first_byte_us"] for row in carrying) >= min(row["last_byte_us"] for row in carrying):
         raise NoValue("the flows receive one after the other, and a share is one of the same time")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The effect of new flows on an established flow: harm, and the time until the path is shared.
 
-A flow has a time alone and a time in company: from its start to that of the next flow, and from the start of the last
-flow to the end of the first. Each time begins when ``settle_us`` of it have passed.
+A flow is alone from its start to the start of the next flow, and in company from the start of the last flow to the end
+of the first. The first ``settle_us`` of each time do not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SETTLE_US = 5e6
 def harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SETTLE_US) -> float:
     """Share of the flow's rate that competing flows take: (alone - in company) / alone.
 
-    1 is starvation, 0 is no harm, and a negative value is a gain.
+    1 means starvation, 0 no harm, and a negative value a gain.
     """
     before, after = alone_and_in_company(rows, flow, settle_us)
     alone, company = (float(rates_mbps([flows[flow]], span)[0, 0]) for span in (before, after))
@@ -47,7 +47,7 @@ def delay_harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SE
 def convergence(rows: FlowRows, flows: EachFlow, part_segments: float, interval_us: float = 1e6) -> float:
     """Seconds from the start of the last flow to the first interval with this part of an equal share.
 
-    If it never reaches this part, the value is its whole sending time: a lower bound. ``part`` is a number.
+    If the flow never reaches this part, the value is its whole sending time, a lower bound. ``part`` is a number.
     """
     last = max(rows, key=lambda row: float(row["start_us"]))
     span = Span(float(last["start_us"]), float(min(row["end_us"] for row in rows)))
@@ -62,7 +62,7 @@ def convergence(rows: FlowRows, flows: EachFlow, part_segments: float, interval_
 
 @metric("%", "rate of the slowest flow, of an equal share", bounds=(0, 100))
 def least_share(connections: Connections, span: Together) -> float:
-    """Rate of the slowest connection while all flows send, in percent of an equal share of the rate of all."""
+    """Rate of the slowest connection while all flows send, in percent of an equal share of the aggregate rate."""
     (rates,) = rates_mbps(connections, span)
     if len(rates) < 2 or rates.sum() <= 0:
         raise NoValue("a share is one of two connections or more that carry something")

@@ -2,7 +2,7 @@
 """The prior of a scenario's variance from the other scenarios of its experiment.
 
 Variances of sister scenarios are treated as draws from a scaled inverse chi-square distribution (Smyth 2004, "Linear
-models and empirical Bayes methods", section 6). Owns its fit; knows nothing of metrics.
+models and empirical Bayes methods", section 6).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Runs = Mapping[Hashable, float]  # the value of one scenario in each block
 def prior_of(sisters: Sequence[Runs]) -> Prior:
     """Return the prior from the values of sister scenarios with two runs or more.
 
-    Its size is the mean of the variances, so that quiet scenarios do not dominate. Its weight depends on the excess of
-    the variances' scatter over chance. Too few sisters give no prior.
+    Its size is the mean of the variances, so that quiet scenarios do not dominate. Its weight decreases with the
+    scatter of the variances beyond chance. Too few sisters give no prior.
     """
     known = [one for one in sisters if len(one) > 1]
     variances = np.array([np.var(list(one.values()), ddof=1) for one in known])

@@ -1,57 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates that are not means: a median with its rank interval, and a place in an order by bootstrap.
+"""Estimates other than means: a median with its rank interval, a rank or count by bootstrap, and a largest estimate.
 
-Both have the methods of an ``Estimate``. Owns their precision with few runs (docs/verdicts.md).
+All have the methods of an ``Estimate``. Owns their precision with few runs (docs/verdicts.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy import special
 
-from longfat.metrics.statistics import CONFIDENCE, UNBOUNDED
+from longfat.metrics.statistics import CONFIDENCE, UNBOUNDED, Estimate
 
 RESAMPLES = 2000
 SEED = 20260101  # of every bootstrap: equal runs give equal verdicts
 Sample = TypeVar("Sample")
 
 
-class Judged(Protocol):
-    """A quantity that can be compared with limits."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def runs(self) -> int: ...
-    @property
-    def repeats(self) -> int: ...
-    @property
-    def sd(self) -> float | None: ...
-    @property
-    def exact(self) -> bool: ...
-
-    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return the two-sided interval."""
-        ...
-
-    def p_above(self, limit: float) -> float:
-        """Return the probability of such runs if the truth is ``limit`` or less."""
-        ...
-
-    def p_below(self, limit: float) -> float:
-        """Return the probability of such runs if the truth is ``limit`` or more."""
-        ...
-
-
 @dataclass(frozen=True)
 class Median:
-    """The median of runs, in ascending order. Its interval rests on ranks alone, whatever the distribution."""
+    """The median of runs in ascending order. Its interval depends on ranks alone, not on the distribution."""
 
     values: tuple[float, ...]
     n: int
@@ -119,7 +90,7 @@ class Sampled:
         return None
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return quantiles of the bootstrap distribution that occur in it."""
+        """Return quantiles that occur in the bootstrap distribution."""
         if self.exact:
             return self.value, self.value
         ends = np.quantile(self.samples, ((1 - confidence) / 2, (1 + confidence) / 2), method="inverted_cdf")
@@ -136,7 +107,7 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Widest:
-    """The largest of several estimates, one for each pair: a statement about it must hold for every pair."""
+    """The largest of several estimates, one for each pair."""
 
     of: tuple[Judged, ...]
 
@@ -157,7 +128,7 @@ class Widest:
 
     @property
     def repeats(self) -> int:
-        """The largest number of repetitions that count once."""
+        """The largest number of further, byte-identical repetitions."""
         return max(one.repeats for one in self.of)
 
     @property
@@ -167,27 +138,30 @@ class Widest:
 
     @property
     def exact(self) -> bool:
-        """Whether all of them are without error."""
+        """Whether no pair has an error."""
         return all(one.exact for one in self.of)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return the interval: the lower end holds for all pairs (Bonferroni), the upper end needs no correction."""
+        """Return the interval; its lower end is corrected for the number of pairs (Bonferroni)."""
         strict = 1 - (1 - confidence) / len(self.of)
         return max(one.interval(strict)[0] for one in self.of), max(one.interval(confidence)[1] for one in self.of)
 
     def p_above(self, limit: float) -> float:
-        """Return the smallest of all, times their number: one pair suffices."""
+        """Return the smallest p value times the number of pairs: one pair suffices."""
         return min(1.0, len(self.of) * min(one.p_above(limit) for one in self.of))
 
     def p_below(self, limit: float) -> float:
-        """Return the largest of all: every pair must be below."""
+        """Return the largest p value: every pair must be below."""
         return max(one.p_below(limit) for one in self.of)
 
 
-def bootstrapped(samples: Sequence[Sample], of: Callable[[Sequence[Sample]], float]) -> tuple[float, ...]:
-    """Return a statistic of resamples of n - 1 of the n repetitions, with replacement, which corrects for small n.
+Judged = Estimate | Median | Sampled | Widest  # a value that is compared with limits
 
-    The resamples are the same each time. A single repetition gives its own value.
+
+def bootstrapped(samples: Sequence[Sample], of: Callable[[Sequence[Sample]], float]) -> tuple[float, ...]:
+    """Return a statistic of resamples, the same each time; a single repetition gives its own value.
+
+    A resample has n - 1 of the n repetitions, drawn with replacement, which corrects for small n.
     """
     n = len(samples)
     if n == 1:

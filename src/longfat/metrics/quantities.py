@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities: a metric over chosen runs, estimated from them.
+"""Estimates of a metric over selected runs.
 
-Owns the choice of runs by factors, and three rules: scenarios are strata, runs are replicates, and byte-identical runs
-count once. Must not judge.
+Owns the selection of runs by factors, and three rules: scenarios are strata, runs are replicates, and byte-identical
+runs count once. Judges nothing.
 """
 
 from __future__ import annotations
@@ -64,22 +64,22 @@ class Condition:
 
 @dataclass(frozen=True)
 class Selection:
-    """A metric with its parameters (microseconds, bytes, bits per second) over the runs that meet all conditions."""
+    """A metric with its parameters (microseconds, bytes, bit/s) over the runs that meet all conditions."""
 
     metric: str
     experiment: str
     where: tuple[tuple[str, Condition], ...] = ()
     flow: str | None = None
     parameters: Mapping[str, float] = field(default_factory=dict)
-    added: tuple[tuple[str, Condition], ...] = ()  # the part of ``where`` that it was narrowed by
+    added: tuple[tuple[str, Condition], ...] = ()  # the part of ``where`` that narrowed it
 
     def narrowed(self, factor: str, value: Scalar) -> Selection:
-        """Return the selection with the factor also fixed at one value."""
+        """Return the selection with a further factor fixed at one value."""
         held = (factor, Condition("=", (value,)))
         return dataclasses.replace(self, where=(*self.where, held), added=(*self.added, held))
 
     def chosen(self, dataset: Dataset) -> list[Run]:
-        """Return all lock entries that it selects, whatever their status."""
+        """Return the lock entries that it selects, whatever their status."""
         return [
             run
             for run in dataset.runs
@@ -90,10 +90,9 @@ class Selection:
 
 @dataclass(frozen=True)
 class Repetitions(Generic[Value]):
-    """The value of each complete repetition, and the reasons why others of the ``planned`` ones are not complete.
+    """The value of each complete repetition, and the reasons why other planned repetitions are incomplete.
 
-    ``observed`` identifies the measurements of a complete repetition: repetitions with equal measurements are one
-    observation.
+    ``observed`` identifies the measurements of a repetition: equal measurements are one observation.
     """
 
     values: Mapping[int, Value]
@@ -103,7 +102,7 @@ class Repetitions(Generic[Value]):
 
     @property
     def distinct(self) -> dict[int, Value]:
-        """The value of each observation, by the first repetition that made it."""
+        """The value of each observation, by its first repetition."""
         firsts: dict[Hashable, int] = {}
         for repetition in sorted(self.values):
             firsts.setdefault(self.observed[repetition], repetition)
@@ -127,9 +126,9 @@ class Repetitions(Generic[Value]):
 class Pool:
     """Properties that runs of a dataset share: random numbers within a block, and variances among sister scenarios.
 
-    ``groups`` maps an experiment to the experiment with which it is paired: their runs share seeds by repetition
-    (``longfat.plan.resolve.repeat``). ``fixed`` has, by experiment, the factors of scenarios in which the seed has no
-    effect: one run suffices for them.
+    ``groups`` maps an experiment to its partner: their runs of one repetition have the same seed
+    (``longfat.plan.resolve.repeat``). ``fixed`` lists, by experiment, the factors of scenarios in which the seed has no
+    effect, so that one run suffices.
     """
 
     dataset: Dataset
@@ -175,7 +174,7 @@ class _Row:
         return list(firsts.values())
 
     def enough(self, least: int, pool: Pool) -> bool:
-        """Return whether there are enough runs, or no randomness: all are equal, or the seed has no effect."""
+        """Return whether there are enough runs, or no randomness: all runs are equal, or the seed has no effect."""
         if len(self.distinct) == 1:
             return least <= 1 or len(self.values) > 1 or not pool.draws(self.values[0][0])
         return len(self.distinct) >= least
@@ -209,7 +208,7 @@ def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, poo
 
 
 def repetitions(dataset: Dataset, selection: Selection, pool: Pool | None = None) -> tuple[float, ...]:
-    """Return the mean over scenarios for each repetition that all of them have. Raises NoValue like ``measure``."""
+    """Return the mean over scenarios for each repetition in all of them. Raises NoValue like ``measure``."""
     rows = list(_measured(dataset, selection, 1, pool or Pool(dataset)).values())
     found = [{run.repetition: value for run, value in row.distinct} for row in rows]
     common = set.intersection(*(set(one) for one in found))
@@ -269,14 +268,14 @@ def valued(dataset: Dataset, selection: Selection) -> Iterator[Run]:
     """Yield the chosen runs that have a value."""
     for run in selection.chosen(dataset):
         with suppress(NoValue):
-            (points_of_run if METRICS[selection.metric].over else metric_of_run)(dataset, run, selection)
+            _once(dataset, run, selection)
             yield run
 
 
 def by_repetition(dataset: Dataset, selection: Selection) -> Repetitions[float]:
     """Return the metric in each repetition of the chosen runs, a mean over their scenarios.
 
-    A repetition with a missing or invalid run is left out. Raises NoValue if the lock has no such run.
+    Repetitions with a missing or invalid run are omitted. Raises NoValue if the lock has no such run.
     """
     found = gathered(dataset, selection, lambda run: metric_of_run(dataset, run, selection))
     means = {repetition: sum(values) / len(values) for repetition, values in found.values.items()}
@@ -312,10 +311,17 @@ def gathered(dataset: Dataset, selection: Selection, of: Callable[[Run], Value])
 
 
 def metric_of_run(dataset: Dataset, run: Run, selection: Selection) -> float:
-    """Return the metric of one run, computed once. Raises NoValue if the run is invalid or lacks the data."""
-    value = _once(dataset, run, selection, _value)
-    assert isinstance(value, float | int)
+    """Return the metric of one run. Raises NoValue if the run is invalid or lacks the data."""
+    value = _once(dataset, run, selection)
+    assert isinstance(value, float)
     return value
+
+
+def points_of_run(dataset: Dataset, run: Run, selection: Selection) -> tuple[Point, ...]:
+    """Return the points of a metric with several in a run. Raises NoValue like ``metric_of_run``."""
+    points = _once(dataset, run, selection)
+    assert isinstance(points, tuple)
+    return points
 
 
 def impossible(dataset: Dataset, selections: Iterable[Selection]) -> dict[str, str]:
@@ -326,25 +332,20 @@ def impossible(dataset: Dataset, selections: Iterable[Selection]) -> dict[str, s
     return {run_id: "; ".join(sorted(reasons)) for run_id, reasons in sorted(dataset.impossible.items())}
 
 
-def points_of_run(dataset: Dataset, run: Run, selection: Selection) -> tuple[Point, ...]:
-    """Return the points of a metric with several in a run, computed once. Raises NoValue like ``metric_of_run``."""
-    points = _once(dataset, run, selection, _points)
-    assert isinstance(points, tuple)
-    return points
-
-
 def key_of(run: Run, selection: Selection) -> Hashable:
     """Return the key of a run's value in ``Dataset.computed``."""
     return run.experiment, run.run_id, selection.metric, selection.flow, *sorted(selection.parameters.items())
 
 
-def _once(dataset: Dataset, run: Run, selection: Selection, of: Callable[[RunData, Selection], object]) -> object:
-    what = key_of(run, selection)
+def _once(dataset: Dataset, run: Run, selection: Selection) -> object:
+    """Return the value or the points of a metric in one run, computed once. Raises NoValue."""
+    what, metric = key_of(run, selection), METRICS[selection.metric]
     if what not in dataset.computed:
         try:
             if run.status != "ok":
                 raise NoValue(f"run {run.status}")
-            dataset.computed[what] = of(RunData(dataset, run), selection)
+            given = RunData(dataset, run), selection.flow, selection.parameters
+            dataset.computed[what] = metric.points(*given) if metric.over else significant(metric.of(*given))
         except NoValue as error:
             dataset.computed[what] = str(error)
             if isinstance(error, OutOfBounds):
@@ -353,14 +354,6 @@ def _once(dataset: Dataset, run: Run, selection: Selection, of: Callable[[RunDat
     if isinstance(value, str):
         raise NoValue(value)
     return value
-
-
-def _value(data: RunData, selection: Selection) -> float:
-    return significant(METRICS[selection.metric].of(data, selection.flow, selection.parameters))
-
-
-def _points(data: RunData, selection: Selection) -> tuple[Point, ...]:
-    return METRICS[selection.metric].points(data, selection.flow, selection.parameters)
 
 
 def significant(value: float) -> float:

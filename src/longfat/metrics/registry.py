@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registry of metrics: one decorated function is one metric.
 
-A metric's signature lists all its inputs. An argument annotated with a source (``longfat.metrics.data``) is read from
-the run, and ``flow`` is the flow that a claim names. Every other argument is a parameter of the claim, whose suffix is
-its unit: ``since_us`` is given as ``since``, a length of time, ``above_segments`` as a number. Must not choose runs.
+A metric's signature lists its inputs. An argument annotated with a source (``longfat.metrics.data``) is read from the
+run; ``flow`` is the flow that a claim names. Every other argument is a parameter with its unit as a suffix: a claim
+writes ``since_us`` as ``since``, a length of time, and ``above_segments`` as ``above``, a number.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def metric(
 ) -> Callable[[Function], Function]:
     """Register a function as a metric. ``source`` names the publication that defines it, if any.
 
-    ``bounds`` and ``judged_by`` are those of ``Metric``. A function that returns ``Points`` lists the variables of a
+    ``Metric`` explains ``bounds`` and ``judged_by``. A function that returns ``Points`` lists the variables of a
     point in ``over``. Raises TypeError if an argument has no known suffix, or the name is taken.
     """
 
@@ -174,7 +174,7 @@ def _parameter(metric_name: str, argument: str, required: bool) -> Parameter:
         if argument.endswith(suffix):
             return Parameter(argument.removesuffix(suffix), dimension, required, argument)
     allowed = ", ".join(_SUFFIXES)
-    raise TypeError(f"metric {metric_name!r}: {argument!r} is no source and ends in none of {allowed}")
+    raise TypeError(f"metric {metric_name!r}: {argument!r} has no source and no suffix; allowed suffixes: {allowed}")
 
 
 def load_own_metrics(study_dir: Path) -> None:

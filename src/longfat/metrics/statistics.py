@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates from runs: a value, the contribution of each run, and from these its interval and error probabilities.
+"""Estimates from runs: a value, and from the contribution of each run its interval and error probabilities.
 
-Owns the statistics of the project (docs/verdicts.md); knows nothing of metrics or claims. Values keep the unit they
-come in. Strata are scenarios, replicates are runs, and runs of one block share their random numbers.
+Owns the statistics of the project (docs/verdicts.md), independent of metrics and claims. Strata are scenarios,
+replicates are runs, and runs of one block share their random numbers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from functools import cached_property
 
 from scipy import special
 
-CONFIDENCE = 0.95  # of the intervals that are printed
-TOGETHER = 0.25  # runs of a block count as dependent when a test at this level rejects independence
+CONFIDENCE = 0.95  # of printed intervals
+TOGETHER = 0.25  # runs of a block count as dependent if a test at this level rejects independence
 UNBOUNDED = (-math.inf, math.inf)
 
 
@@ -23,7 +23,7 @@ UNBOUNDED = (-math.inf, math.inf)
 class Prior:
     """The prior of a variance from sister scenarios: its size, and its weight in degrees of freedom.
 
-    ``together`` is the p value of the hypothesis that runs of one block have nothing in common, over all sisters.
+    ``together`` is the p value of the hypothesis that runs of one block are independent, over all sisters.
     """
 
     variance: float = 0.0
@@ -35,7 +35,7 @@ class Prior:
 class Stratum:
     """The runs of one scenario in an estimate: by run, its block and its contribution to the estimate's error.
 
-    ``prior`` is the variance of the estimate that sister scenarios predict for this stratum.
+    ``prior`` is this stratum's variance of the estimate according to sister scenarios.
     """
 
     pulls: Mapping[Hashable, tuple[Hashable, float]]
@@ -70,7 +70,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard error with its degrees of freedom. ``gain`` is the variance without pairing over that with it."""
+    """Standard error with its degrees of freedom. ``gain`` is the factor by which pairing divides the variance."""
 
     error: float
     degrees: float
@@ -98,12 +98,12 @@ class Estimate:
 
     @property
     def exact(self) -> bool:
-        """Whether it has no error: it is computed, or its runs have no randomness."""
+        """Whether it has no error, because it is computed or its runs have no randomness."""
         return not any(pull for one in self.strata.values() for _, pull in one.pulls.values())
 
     @property
     def range(self) -> float:
-        """The largest effect on the value of a difference between two runs of a scenario."""
+        """The largest effect of a difference between two runs of a scenario on the value."""
         ranges = [0.0]
         for one in self.strata.values():
             pulls = [pull for _, pull in one.pulls.values()]
@@ -112,7 +112,7 @@ class Estimate:
 
     @cached_property
     def spread(self) -> Spread:
-        """The standard error. Runs of a block count as dependent unless a test clearly accepts independence."""
+        """The standard error. Runs of a block count as dependent unless a test accepts independence."""
         variance, degrees = _satterthwaite((one.variance, one.degrees) for one in self.strata.values())
         blocked, block_degrees = _satterthwaite(self._blocks())
         if not blocked and not variance:
@@ -285,8 +285,7 @@ def _combined(
 ) -> Estimate:
     """Combine two estimates, to first order.
 
-    The number of runs is that of the random sides: a number has none, and one run suffices for a scenario without
-    randomness.
+    Only sides with randomness determine the number of runs: one run suffices for a scenario without randomness.
     """
     strata = {key: one.weighed(weight_a) for key, one in a.strata.items()}
     for key, one in b.strata.items():

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the steadiness of throughput, and of pings.
-
-Throughput over time counts the data acknowledged in whole intervals, from ``since`` on.
-"""
+"""Metrics of the steadiness of the acknowledged rate in whole intervals, and of pings."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rates of connections while all flows of a run send.
 
-A connection carries the data that its receiver acknowledged, from the samples of the sending socket, interpolated
-linearly between two samples.
+Rates are of acknowledged data, from samples of the sending socket with linear interpolation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meaning of a relation's names in a study: experiments, factors, values, flows, parameters.
 
-Owns how the brackets behind a metric become a selection of runs, and the values of the loops' variables: with
-``goodput[delay, window=w, flow=stream1]`` in the scope ``w = 8 MiB`` the experiment is ``delay``, the condition
-``window = 8 MiB`` and the flow ``stream1``. Measures nothing.
+Translates the brackets behind a metric to a selection of runs. If ``w`` is 8 MiB in the scope,
+``goodput[delay, window=w, flow=stream1]`` selects the experiment ``delay``, the condition ``window = 8 MiB`` and the
+flow ``stream1``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from longfat.study.study import Study, SweptExperiment
 
 
 class RelationError(ExpressionError):
-    """The fault of a relation, of its text or of a name in it."""
+    """The fault of a relation: of its syntax or of a name."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value of a factor or parameter: in base units, and as it was written."""
+    """A value of a factor or parameter in base units, and its text."""
 
     base: Scalar
     text: str
@@ -38,7 +38,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Item:
-    """One entry in brackets or after ``where``: a bare word, or a name in relation to a value or one of several."""
+    """An entry in brackets or after ``where``: a bare word, or a name compared with values."""
 
     name: str
     relation: str | None
@@ -47,8 +47,8 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A metric over chosen runs, as it is written."""
+class Term:
+    """A metric with its brackets."""
 
     metric: str
     items: tuple[Item, ...]
@@ -57,7 +57,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Loop:
-    """A variable with its values: those ``listed``, or all of the factor of its name except ``but``."""
+    """A variable with its values: ``listed`` ones, or all values of the factor with its name except ``but``."""
 
     variable: str
     listed: tuple[Value, ...] | None
@@ -79,10 +79,10 @@ _ALLOWED = {
 
 @dataclass(frozen=True)
 class Scope:
-    """Names in one relation, and their meaning.
+    """The names in a relation, and their meaning.
 
-    ``environment`` has the values of the loops' variables, ``held`` the variables that no term mentions: factors that
-    are fixed in all terms. ``over`` names the variables that a formula may take from the points of a metric.
+    ``environment`` maps variables of loops to values; ``held`` contains the variables that no term mentions, which are
+    factors fixed in all terms. ``over`` lists the variables that a formula may take from the points of a metric.
     """
 
     study: Study
@@ -92,7 +92,7 @@ class Scope:
     held: frozenset[str] = frozenset()
     over: tuple[str, ...] = ()
 
-    def having(self, variable: str, value: Value, terms: Sequence[Measured]) -> Scope:
+    def having(self, variable: str, value: Value, terms: Sequence[Term]) -> Scope:
         """Return the scope in which a variable has a value in these terms."""
         mentioned = any(_mentions(item, variable) for term in terms for item in (*term.items, *self.where))
         held = self.held - {variable} if mentioned else self.held | {variable}
@@ -112,7 +112,7 @@ class Scope:
         return {experiment.id: experiment for experiment in self.study.experiments}
 
 
-def metric_of(term: Measured) -> Metric:
+def metric_of(term: Term) -> Metric:
     """Return the term's metric. Raises RelationError on an unknown name."""
     if term.metric not in METRICS:
         message, hint = unknown("metric", term.metric, METRICS)
@@ -122,8 +122,8 @@ def metric_of(term: Measured) -> Metric:
     return METRICS[term.metric]
 
 
-def selection_of(term: Measured, scope: Scope) -> Selection:
-    """Return the runs, flow and parameters that a term means. Raises RelationError on an unknown name."""
+def selection_of(term: Term, scope: Scope) -> Selection:
+    """Return the selection of a term. Raises RelationError on an unknown name."""
     metric = metric_of(term)
     experiment, items = experiment_of(term, scope)
     chosen = _Choice(scope, metric, experiment)
@@ -143,7 +143,7 @@ def selection_of(term: Measured, scope: Scope) -> Selection:
 
 @dataclass
 class _Choice:
-    """Conditions, flow and parameters of a term, from the items added so far."""
+    """Conditions, flow and parameters from the items of a term."""
 
     scope: Scope
     metric: Metric
@@ -175,13 +175,13 @@ class _Choice:
     def _condition(self, item: Item) -> Condition:
         values = [self.scope.resolved(value) for value in item.values]
         if item.relation != "=" and len(values) > 1:
-            raise RelationError("several values go with = alone", item.column)
+            raise RelationError(f"{item.relation} has several values; only = allows them", item.column)
         texts = " or ".join(value.text for value in values)
         text = texts if item.relation == "=" else f"{item.relation} {texts}"
         return Condition(str(item.relation), tuple(value.base for value in values), text)
 
     def _add_word(self, item: Item) -> None:
-        """Add a word alone: a loop's variable, or a value that only one factor has."""
+        """Add a bare word: a loop's variable, or a value of exactly one factor."""
         value, factors = self.scope.environment.get(item.name), self.experiment.factors
         if value is not None and item.name in factors:
             self._add_condition(item.name, Condition("=", (value.base,), value.text), item.column)
@@ -216,7 +216,7 @@ class _Choice:
         self.parameters[item.name] = float(value.base)
 
 
-def experiment_of(term: Measured, scope: Scope) -> tuple[SweptExperiment, list[Item]]:
+def experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item]]:
     """Return the experiment of a term, and its other items. Raises RelationError if it names no experiment."""
     experiments = scope.experiments
     items = [*term.items, *scope.where]
@@ -246,14 +246,14 @@ def unknown_at(kind: str, name: str, known: Iterable[str], column: int) -> Relat
     return RelationError(message, column, hint)
 
 
-def along(loop: Loop, scope: Scope, terms: Sequence[Measured]) -> Iterator[Scope]:
+def along(loop: Loop, scope: Scope, terms: Sequence[Term]) -> Iterator[Scope]:
     """Yield the scope for each value of a loop's variable. Raises RelationError if nothing uses the variable."""
     values = _all_values(loop, scope, terms) if loop.listed is None else loop.listed
     for value in tuple(values):
         yield scope.having(loop.variable, value, terms)
 
 
-def _all_values(loop: Loop, scope: Scope, terms: Sequence[Measured]) -> Iterator[Value]:
+def _all_values(loop: Loop, scope: Scope, terms: Sequence[Term]) -> Iterator[Value]:
     """Yield the values of the loop's factor in the runs of the first metric that has it."""
     for term in terms:
         bare = without(term, loop.variable)
@@ -264,11 +264,11 @@ def _all_values(loop: Loop, scope: Scope, terms: Sequence[Measured]) -> Iterator
             if loop.but is None or value.base != loop.but.base:
                 yield value
         return
-    message = f"{loop.variable!r} is no factor of the metrics here, so its values must be listed"
+    message = f"{loop.variable!r} is not a factor of these metrics, so its values must be listed"
     raise RelationError(message, loop.column, f"write `for {loop.variable} in [...]`")
 
 
-def without(term: Measured, variable: str) -> Measured:
+def without(term: Term, variable: str) -> Term:
     """Return the term without its items about a variable that has no value yet."""
     return dataclasses.replace(term, items=tuple(item for item in term.items if not _mentions(item, variable)))
 
@@ -297,7 +297,7 @@ def values_in_study(study: Study) -> ValuesOf:
 
 
 def points_of(selection: Selection, study: Study) -> list[int]:
-    """Return the places of the points of its experiment that a selection chooses."""
+    """Return the places of its experiment's points that a selection chooses."""
     points = experiment_named(selection.experiment, study).points
     return [
         place
@@ -312,15 +312,15 @@ def experiment_named(name: str, study: Study) -> SweptExperiment:
 
 
 def quantity(selection: Selection, study: Study) -> Hashable:
-    """Return the identity of a selection: two with the same metric at the same points are equal."""
+    """Return the identity of a selection, equal for equal metrics at equal points."""
     points = frozenset(points_of(selection, study))
     return selection.metric, selection.experiment, points, selection.flow, tuple(sorted(selection.parameters.items()))
 
 
-def check_term(term: Measured, scope: Scope, *, several: bool = False) -> None:
-    """Raise RelationError if the term's names are unknown, or no run of the study meets its conditions.
+def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
+    """Raise RelationError if a name of the term is unknown, or no run of the study meets its conditions.
 
-    Its metric must be one with ``several`` points in a run, or must not.
+    ``several`` states whether its metric must have several points in a run.
     """
     if bool(metric_of(term).over) != several:
         message = f"metric {term.metric!r} has {'one value' if several else 'several points'} in a run"
@@ -331,7 +331,7 @@ def check_term(term: Measured, scope: Scope, *, several: bool = False) -> None:
         raise RelationError(f"no run of experiment {selection.experiment!r} meets these conditions", term.column)
 
 
-def check_factor(factor: str, term: Measured, scope: Scope, column: int) -> None:
+def check_factor(factor: str, term: Term, scope: Scope, column: int) -> None:
     """Raise RelationError unless the experiment of the term has the factor."""
     experiment, _ = experiment_of(term, scope)
     if factor not in experiment.factors:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of claims.yaml, which checks the claims against the study in the same folder and reports all problems."""
+"""Reader of claims.yaml. It checks the claims against the study in the same folder and reports all problems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longfat.relations.claim_lint import contradicted, grouped
 from longfat.relations.claims import Claim, ClaimsDocument, Needs, Retest, TableClaims, WrittenClaim, placed
 from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse, parse_term
-from longfat.relations.tables import RETEST, Cell, Row, TableError, read_claimed
+from longfat.relations.tables import RETEST, Row, TableError, read_claimed
 from longfat.study.schema.document import document_of
 from longfat.study.schema.names import Finding, Path, unknown
 from longfat.study.schema.source import Source
@@ -37,7 +37,7 @@ def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:
             if written.id in in_tables:
                 yield Finding(("claims", index, "id"), f"claim {written.id!r} is given in a table too; ids are unique")
             if written.paper is None and study.header.paper is not None:
-                message = f"claim {written.id!r} does not say what the paper states"
+                message = f"claim {written.id!r} lacks the statement of the paper"
                 yield Finding(("claims", index), message, "give `paper`; only a study without a paper has none")
             yield from _add(written, written.needs or document.needs, ("claims", index), study, claims)
         yield from contradicted(claims, study)
@@ -47,7 +47,7 @@ def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:
 
 
 def _unknown_experiments(document: ClaimsDocument, study: Study) -> Iterator[Finding]:
-    """Yield names in ``needs`` of experiments that the study does not have."""
+    """Yield unknown names of experiments in ``needs``."""
     known = [swept.id for swept in study.experiments]
     every: list[tuple[Path, Needs | None]] = [((), document.needs)]
     every += [(("tables", index), table.needs) for index, table in enumerate(document.tables)]
@@ -64,9 +64,9 @@ def _add(
     """Add a claim, and yield the faults of its relations."""
     relations: list[Relation] = []
     instead: list[Relation] = []
-    yield from _add_relations(written.relation, (*place, "relation"), study, relations)
+    yield from _add_relations(written.relation, place, study, relations)
     if written.deviation:
-        yield from _add_relations(written.deviation.relation, (*place, "deviation", "relation"), study, instead)
+        yield from _add_relations(written.deviation.relation, (*place, "deviation"), study, instead)
     oracle: dict[Hashable, float] = {}
     for text, printed in written.oracle.items():
         try:
@@ -99,15 +99,6 @@ def _add(
     )
 
 
-def _add_relations(texts: Iterable[str], place: Path, study: Study, relations: list[Relation]) -> Iterator[Finding]:
-    """Add relations, and yield their faults."""
-    for number, text in enumerate(texts):
-        try:
-            relations.append(_checked(text, study))
-        except RelationError as error:
-            yield Finding((*place, number), placed(text, error), error.hint)
-
-
 def _add_table(
     table: TableClaims, needs: Needs | None, place: Path, folder: FilePath, study: Study, claims: list[Claim]
 ) -> Iterator[Finding]:
@@ -124,55 +115,51 @@ def _add_table(
         relations: list[Relation] = []
         retests: list[Retest | None] = []
         for row in rows:
-            yield from _add_row(table, row, place, study, relations)
+            yield from _add_relations(table.relation, place, study, relations, (table.file, row))
             retested = row.columns.get(RETEST) == "yes"
             retests += [table.retest if retested else None] * (len(relations) - len(retests))
-        cells = ", ".join(row.named for row in rows if isinstance(row, Cell))
-        statement = printed = None
+        cells = ", ".join(row.named for row in rows if row.printed)
         try:
+            key = "statement"
             statement = rows[0].filled(table.statement, **({"cells": cells} if cells else {}))
-        except TableError as error:
-            yield Finding((*place, "statement"), str(error))
-        try:
+            key = "paper"
             printed = "; ".join(row.filled(table.paper) for row in rows) if table.paper else cells
         except TableError as error:
-            yield Finding((*place, "paper"), str(error))
-        if printed == "":
-            yield Finding((*place, "file"), "has no column value", "give `paper`, what the paper states in a row")
-        if statement and printed:
-            claims.append(
-                Claim(
-                    claim,
-                    table.artifact,
-                    table.also,
-                    statement,
-                    f"{printed} {table.unit}".strip(),
-                    table.where,
-                    tuple(relations),
-                    not_testable=table.not_testable,
-                    declared=table.kind,
-                    retests=tuple(retests),
-                    needs=needs,
-                    place=place,
-                )
+            yield Finding((*place, key), str(error))
+            continue
+        if not printed:
+            yield Finding((*place, "file"), "has no column value", "give `paper`, the paper's statement in a row")
+        claims.append(
+            Claim(
+                claim,
+                table.artifact,
+                table.also,
+                statement,
+                f"{printed} {table.unit}".strip(),
+                table.where,
+                tuple(relations),
+                not_testable=table.not_testable,
+                declared=table.kind,
+                retests=tuple(retests),
+                needs=needs,
+                place=place,
             )
+        )
 
 
-def _add_row(table: TableClaims, row: Row, place: Path, study: Study, relations: list[Relation]) -> Iterator[Finding]:
-    """Add the relations of a row, and yield their faults."""
-    for number, template in enumerate(table.relation):
+def _add_relations(
+    texts: Iterable[str], place: Path, study: Study, relations: list[Relation], of: tuple[str, Row] | None = None
+) -> Iterator[Finding]:
+    """Add relations, and yield their faults; ``of`` is the file and the row that fill their templates."""
+    for number, template in enumerate(texts):
         text = template
         try:
-            text = row.filled(template)
-            relations.append(_checked(text, study))
+            text = of[1].filled(template) if of else template
+            relation = parse(text)
+            relation.check(study)
+            relations.append(relation)
         except TableError as error:
             yield Finding((*place, "relation", number), str(error))
         except RelationError as error:
-            message = f"{table.file}, line {row.line}: {placed(text, error)}"
-            yield Finding((*place, "relation", number), message, error.hint)
-
-
-def _checked(text: str, study: Study) -> Relation:
-    relation = parse(text)
-    relation.check(study)
-    return relation
+            row = f"{of[0]}, line {of[1].line}: " if of else ""
+            yield Finding((*place, "relation", number), f"{row}{placed(text, error)}", error.hint)

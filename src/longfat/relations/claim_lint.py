@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a study's claims before any run, from the paper's text alone.
+"""Checks of a study's claims before any run.
 
-Owns three rules: a test must hold for the paper's own numbers; claims that exclude each other, and claims that make the
-same test, count once; repetitions must be enough to decide. Judges no run.
+Owns three rules: a test must hold for the paper's own numbers; claims that exclude each other, and claims with the same
+test, count once; an experiment must have enough repetitions to decide. Judges no run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longfat.study.study import Study
 
 
 def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:
-    """Return the claims with ``same_as`` and ``contradicts``, which follow from their tests over the study's points."""
+    """Return the claims with ``same_as`` and ``contradicts``, from their tests over the study's points."""
     tests = {claim.id: tuple(tests_of(claim, study)) for claim in claims}
     excluded = _excluded(claims, tests)
     firsts: dict[Hashable, str] = {}
@@ -35,7 +35,7 @@ def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:
 
 
 def _excluded(claims: Sequence[Claim], tests: Mapping[str, Sequence[Test]]) -> dict[str, tuple[str, ...]]:
-    """Return, by claim, the claims whose limits on one of its quantities have no number in common with its own."""
+    """Return, by claim, the claims whose limits on one of its quantities are disjoint from its own limits."""
     by_quantity: dict[Hashable, list[tuple[str, Test]]] = defaultdict(list)
     for claim in claims:
         for test in tests[claim.id]:
@@ -81,18 +81,16 @@ def _on_paper(claim: Claim, papers: Mapping[str, PaperNumbers]) -> list[Evidence
 
 def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
     """Yield the experiments with too few repetitions for a claim about them, unless all repetitions are equal."""
-    lacking: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    about: dict[str, dict[str, None]] = defaultdict(dict)
     for claim in claims:
-        least = max(LEAST_OF_ALL, (claim.needs and claim.needs.at_least_n) or 0)
-        for name in dict.fromkeys(name for relation in claim.relations for name in relation.experiments(study)):
-            lacking[name].append((least, claim.id))
+        for relation in claim.relations:
+            for name in relation.experiments(study):
+                about[name][claim.id] = None
     for index, swept in enumerate(study.experiments):
-        asking = [(least, name) for least, name in lacking[swept.id] if least > swept.repetitions]
+        names = list(about[swept.id])
         drawing = any(varies(point.experiment, study.header) for point in swept.points)
-        if asking and drawing:
-            least, first = max(asking)
-            others = f" and {len(asking) - 1} more" if len(asking) > 1 else ""
-            message = (
-                f"{swept.repetitions} repetitions of {swept.id!r} decide no claim: {least} are needed by {first!r}"
-            )
-            yield Finding(("experiments", index, "repetitions"), message + others, f"write `repetitions: {least}`")
+        if names and drawing and swept.repetitions < LEAST_OF_ALL:
+            others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            message = f"{swept.repetitions} repetitions of {swept.id!r} decide no claim: {LEAST_OF_ALL} are needed by"
+            hint = f"write `repetitions: {LEAST_OF_ALL}`"
+            yield Finding(("experiments", index, "repetitions"), f"{message} {max(names)!r}{others}", hint)

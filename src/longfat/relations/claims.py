@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of a study: the format of claims.yaml, and a claim as it is judged.
-
-``longfat.relations.claim_file`` reads them. Judges nothing: ``longfat.relations.judge`` does.
-"""
+"""Claims of a study: the format of claims.yaml, and a claim as it is judged."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -70,7 +67,7 @@ class Deviation(Closed):
 
 
 class Inconsistent(Closed):
-    """Where the paper's own figures contradict the statement."""
+    """A place where the paper's own figures contradict the statement."""
 
     where: f.Text = Field(description="the place in the paper that contradicts the statement")
     reason: f.Text = Field(description="the text or number there")
@@ -85,16 +82,13 @@ class Retest(Closed):
 
 
 class Needs(Closed):
-    """Conditions that runs must meet before a claim is judged on them."""
+    """The condition that runs must meet before a claim is judged on them."""
 
     lasts: f.Length | dict[str, f.Length] | None = Field(
         None,
         description="least length of each run's traffic; or the length by experiment, with ids or patterns such as"
         " `*-ireland`: an id takes precedence over a pattern, and a later pattern over an earlier one",
     )
-    epochs: f.Count | None = Field(None, description="least number of cuts of the congestion window in each run")
-    utilisation: f.Number | None = Field(None, description="least link utilisation of the bottleneck in percent")
-    at_least_n: f.Count | None = Field(None, description="least number of runs of each scenario")
 
     def lasts_in(self, experiment: str) -> float:
         """Return the least length in seconds of the traffic of an experiment's runs; 0 if any length suffices."""
@@ -108,38 +102,47 @@ class Needs(Closed):
 Kind = Literal["law", "construction"]
 
 
-class WrittenClaim(Closed):
-    """A testable statement of the paper, or a hypothesis of a study without one, as in claims.yaml."""
+class _Tested(Closed):
+    """The keys that claims and tables of claims share. A subclass has the relations."""
 
-    id: f.Name = Field(description="unique in the study; the id in the paper's catalogue, if there is a paper")
     artifact: f.Name | None = Field(None, description="the figure or table of the claim")
     also: tuple[f.Name, ...] = Field((), description="further figures or tables")
-    statement: f.Text = Field(description="the statement in one sentence, in our own words")
-    paper: PaperStatement | None = Field(None, description="the paper's statement; required if the study has a paper")
-    relation: Relations = Field((), description="relations that must all hold")
-    deviation: Deviation | None = Field(None, description="relations known to hold instead, with the reason")
     not_testable: f.Text | None = Field(None, description="reason why this testbed cannot test it")
     kind: Kind | None = Field(
         None, description="law: a rule of an algorithm, two runs suffice; construction: true by the set-up of the runs"
     )
-    calibrated_on: f.Text | None = Field(None, description="the setting that was chosen by this number")
-    oracle: dict[str, f.Number] = Field({}, description="the paper's own numbers, by metric as in a relation")
-    inconsistent: Inconsistent | None = Field(None, description="the place where the paper contradicts its statement")
-    retest: Retest | None = Field(None, description="difference between the paper's own measurements of the number")
-    needs: Needs | None = Field(None, description="conditions on its runs")
+    retest: Retest | None = Field(
+        None,
+        description="difference between the paper's own measurements of the number; in a table for rows with `yes` in"
+        " the column retest",
+    )
+    needs: Needs | None = Field(None, description="the condition on its runs")
 
     @model_validator(mode="after")
-    def _check_test(self) -> WrittenClaim:
-        if bool(self.relation) == bool(self.not_testable):
-            raise f.fault("give either relation or not_testable")
+    def _check_test(self) -> Self:
+        if bool(getattr(self, "relation", ())) == bool(self.not_testable):
+            raise f.fault("give either `relation` or the reason why it is not testable")
         return self
 
 
-class TableClaims(Closed):
-    """A table of the paper whose rows are claims: the rows with one ``claim`` make a claim, other rows make none.
+class WrittenClaim(_Tested):
+    """A testable statement of the paper, or a hypothesis of a study without one, as in claims.yaml."""
 
-    ``${COLUMN}`` is replaced by the row's value. If each row is a cell, ``${value}`` includes the paper's own error, if
-    the row has one, and ``${cells}`` lists all cells of a claim.
+    id: f.Name = Field(description="unique in the study; the id in the paper's catalogue, if there is a paper")
+    statement: f.Text = Field(description="the statement in one sentence, in our own words")
+    paper: PaperStatement | None = Field(None, description="the paper's statement; required if the study has a paper")
+    relation: Relations = Field((), description="relations that must all hold")
+    deviation: Deviation | None = Field(None, description="relations known to hold instead, with the reason")
+    calibrated_on: f.Text | None = Field(None, description="the setting that was chosen by this number")
+    oracle: dict[str, f.Number] = Field({}, description="the paper's own numbers, by metric as in a relation")
+    inconsistent: Inconsistent | None = Field(None, description="the place where the paper contradicts its statement")
+
+
+class TableClaims(_Tested):
+    """A table of the paper whose rows are claims: all rows with the same ``claim`` are one claim.
+
+    ``${COLUMN}`` is replaced by the row's value. If the rows are cells, ``${value}`` includes the paper's own error, if
+    any, and ``${cells}`` lists all cells of a claim.
     """
 
     file: f.Text = Field(
@@ -147,25 +150,11 @@ class TableClaims(Closed):
         " optionally, cell, error and n"
     )
     artifact: f.Name = Field(description="the table")
-    also: tuple[f.Name, ...] = Field((), description="further figures or tables")
     unit: str = Field("", description="unit of the values")
     where: f.Text = Field(description="table of the paper")
     statement: f.Text = Field(description="the statement of a claim, from the columns of its first row")
     paper: f.Text | None = Field(None, description="the paper's statement in a row (default: the claim's cells)")
     relation: Templates = Field((), description="relations of a row, which must all hold")
-    not_testable: f.Text | None = Field(None, description="reason why this testbed cannot test its claims")
-    retest: Retest | None = Field(
-        None,
-        description="difference between the paper's own measurements, for rows with `yes` in the column retest",
-    )
-    kind: Kind | None = Field(None, description="law or construction, as in a claim")
-    needs: Needs | None = Field(None, description="conditions on the runs of its claims")
-
-    @model_validator(mode="after")
-    def _check_test(self) -> TableClaims:
-        if bool(self.relation) == bool(self.not_testable):
-            raise f.fault("give either relation or not_testable")
-        return self
 
 
 class ClaimsDocument(Closed):
@@ -210,17 +199,17 @@ class Claim:
 
     @property
     def measured(self) -> bool:
-        """Whether it depends on a run."""
+        """Whether its verdict depends on runs."""
         return any(terms_of(*relation.sides) for relation in self.relations)
 
     @property
     def artifacts(self) -> frozenset[str]:
-        """The figures and tables that it is about."""
+        """Its figures and tables."""
         return frozenset(name for name in (self.artifact, *self.also) if name)
 
     @property
     def kind(self) -> str:
-        """The category in which it is counted: measured, or a kind that is counted separately."""
+        """The category of its count: measured, or a kind that is counted separately."""
         if self.not_testable is None and not self.measured:
             return "arithmetic"
         return self.declared or ("calibrated" if self.calibrated_on else "measured")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The count of verdicts: measured claims by word, apart from claims that no measurement could have changed.
+"""The count of verdicts by category and word.
 
-Owns the words and the kinds. A test that occurs twice, and claims that exclude each other, count once. Judges nothing.
+Owns the words and the categories. A test that occurs twice, and claims that exclude each other, count once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Counts = Mapping[str, Mapping[VerdictWord, int]]
 
 @dataclass(frozen=True)
 class Share:
-    """The number of testable claims, of decided ones, and of those that hold: reproduced or in agreement."""
+    """The numbers of testable claims, of decided claims, and of claims that hold: reproduced or in agreement."""
 
     testable: int
     decided: int
@@ -49,7 +49,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Counted:
-    """The parts of a verdict that are needed to count it. ``group`` lists the claims that exclude it."""
+    """The parts of a verdict that its count depends on. ``group`` lists the claims that exclude it."""
 
     claim: str
     word: VerdictWord
@@ -63,17 +63,8 @@ def category_of(claim: Claim) -> str:
     return "inconsistent" if claim.inconsistent else claim.kind
 
 
-def counted(claims: Iterable[Claim], words: Mapping[str, VerdictWord]) -> list[Counted]:
-    """Select the claims that have a word, for counting."""
-    return [
-        Counted(claim.id, words[claim.id], category_of(claim), claim.same_as, claim.contradicts)
-        for claim in claims
-        if claim.id in words
-    ]
-
-
 def tally(rows: Iterable[Counted]) -> Counts:
-    """Count the words by category. Of claims that exclude each other the best word counts."""
+    """Count the words by category. Among claims that exclude each other, the best word counts."""
     counts: dict[str, dict[VerdictWord, int]] = {name: dict.fromkeys(VERDICT_WORDS, 0) for name in CATEGORIES}
     known = [row for row in rows if row.same_as is None]
     words = {row.claim: row.word for row in known}
@@ -86,15 +77,10 @@ def tally(rows: Iterable[Counted]) -> Counts:
     return counts
 
 
-def total(counts: Counts) -> Mapping[VerdictWord, int]:
-    """Sum the words over all categories."""
-    return {word: sum(row[word] for row in counts.values()) for word in VERDICT_WORDS}
-
-
 def shares(counts: Counts) -> Mapping[str, Share]:
-    """Return the shares of decided claims and of claims that hold, without claims by which a setting was chosen.
+    """Return the share of measured claims, of all testable claims, and of testable claims that are consistent.
 
-    They are of measured claims, of all testable claims, and of the testable claims that the paper does not contradict.
+    Claims whose number determined a setting are left out.
     """
     every = tuple(name for name in CATEGORIES if name != "calibrated")
     return {

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparisons of a relation over a dataset: each with its value, its interval and its outcome.
-
-Owns the outcome of a comparison. Gives no verdict on a claim.
-"""
+"""The comparisons of a relation over a dataset, each with its value, interval and outcome. Gives no verdict."""
 
 from __future__ import annotations
 
@@ -26,20 +23,19 @@ from longfat.relations.tree import At, judged, unit, value, words
 from longfat.spec.runspec import Scalar
 from longfat.study.idle import varies
 
-LEAST_OF_ALL = 3  # runs without which no measured comparison is decided
-LAW = 0.001  # two runs of a law differ by no more than this part of its value
+LEAST_OF_ALL = 3  # the smallest number of runs that decides a measured comparison
+LAW = 0.001  # the largest difference between two runs of a law, as a share of its value
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One comparison: its quantity, value, n and 95 % interval, the limit, and the outcome.
+    """One comparison: its quantity, value, n, 95 % interval, limit and outcome.
 
-    ``n`` of None marks a computed value; ``runs`` counts all runs of the smaller side. The numbers are None when there
-    was no data; ``reason`` states why. ``repeats`` counts repetitions that are not among the ``n`` because they are
-    byte-identical to another. ``p_holds`` and ``p_fails`` are the chances that decide (``Chances``), ``gain`` the
-    factor by which pairing divides the variance.
-    ``agreement`` marks a number that is compared within the paper's own error. ``limit_low`` and ``limit_high`` are the
-    numbers of ``limit``, None on a side that is open; of a number with an error they are 1.96 errors from it.
+    ``n`` is None for a computed value; ``runs`` is the number of runs of the smaller side. Without data the numbers are
+    None and ``reason`` has the cause. ``repeats`` is the number of further, byte-identical repetitions. ``p_holds`` and
+    ``p_fails`` are the probabilities that decide (``Chances``), ``gain`` the factor by which pairing divides the
+    variance. ``agreement`` marks a comparison within the paper's own error. ``limit_low`` and ``limit_high`` are the
+    bounds of ``limit``, None on an open side; for a number with an error they are 1.96 errors from it.
     """
 
     what: str
@@ -67,9 +63,9 @@ class Evidence:
 class Rule:
     """A claim's rules for its comparisons.
 
-    With ``law`` two runs that agree suffice; ``paper`` has the paper's own numbers, which tell the size of an order;
-    ``retest`` is the difference between the paper's own measurements of one number, as a part of the number or,
-    ``retest_absolute``, in its unit.
+    For a ``law``, two runs that agree suffice. ``paper`` has the paper's own numbers, which give the size of an order.
+    ``retest`` is the difference between the paper's own measurements of a number as a share of the number,
+    ``retest_absolute`` the difference in its unit.
     """
 
     law: bool = False
@@ -86,7 +82,7 @@ class Grounds(Readings):
 
     @cached_property
     def pool(self) -> Pool:
-        """Properties that runs share."""
+        """The properties that the runs share."""
         pairs = {one.id: point.experiment.pairs_with for one in self.study.experiments for point in one.points}
         fixed = {
             one.id: [point.factors for point in one.points if not varies(point.experiment, self.study.header)]
@@ -129,7 +125,7 @@ class Grounds(Readings):
 def comparisons(relation: Relation, readings: Readings, rule: Rule = Rule()) -> Iterator[Evidence]:
     """Yield the comparisons of a relation, for all values of its loops. Raises RelationError.
 
-    Each is decided by itself; the judge decides which fail among several.
+    Each has its own outcome; the judge corrects for their number.
     """
     found = False
     for scope in relation.scopes(readings.study, readings.values_of):
@@ -180,7 +176,7 @@ def _no_effect(order: Binary, at: At, rule: Rule) -> float:
 
 
 def _as_law(found: Judged, rule: Rule) -> Judged:
-    """Return a value without error if it is two runs of a law that agree."""
+    """Return the value without its error if it rests on two runs of a law that agree."""
     if rule.law and isinstance(found, Estimate) and found.range <= LAW * abs(found.value):
         return dataclasses.replace(found, strata={})
     return found

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first claims of a results folder, recorded before its runs, so that a later change of a limit is visible.
+"""The first claims of a results folder, recorded before its runs, and later changes of their limits.
 
-Owns ``claims-first.json`` and its differences from the present claims.
+Owns ``claims-first.json``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Decisive = Mapping[str, Mapping[str, object]]
 
 @dataclass(frozen=True)
 class First:
-    """The deciding parts of the claims, their digest, and the time of recording: before the runs or after."""
+    """The parts of the claims on which verdicts depend, their digest, the time, and whether runs existed."""
 
     sha256: str
     time: str
@@ -32,7 +32,7 @@ class First:
 
 
 def decisive(claims: Sequence[Claim]) -> Decisive:
-    """Return all parts of the claims on which a verdict depends, by claim."""
+    """Return the parts of the claims on which verdicts depend, by claim."""
     return {
         claim.id: {
             "relation": [relation.text for relation in claim.relations],
@@ -50,7 +50,7 @@ def decisive(claims: Sequence[Claim]) -> Decisive:
 
 
 def digest(claims: Decisive) -> str:
-    """Return the SHA-256 of the deciding parts, independent of the order of the claims."""
+    """Return the SHA-256 of these parts, independent of the order of the claims."""
     return hashlib.sha256(json.dumps(claims, sort_keys=True).encode()).hexdigest()
 
 
@@ -65,10 +65,10 @@ def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> Fir
             return first
         first = First(**json.loads(path.read_text(encoding="ascii")))
         if digest(first.claims) != first.sha256:
-            raise ValueError("the claims in it do not have the digest in it")
+            raise ValueError("its claims do not have its digest")
         return first
     except (OSError, ValueError, TypeError) as error:
-        raise RigError(f"the first claims of these results cannot be read: {error!r}", where=str(path)) from error
+        raise RigError(f"the first claims cannot be read: {error!r}", where=str(path)) from error
 
 
 def changes(first: First, claims: Sequence[Claim]) -> Iterator[str]:

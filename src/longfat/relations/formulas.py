@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed set of formulas that analytic claims and tables are computed from.
+"""The formulas of analytic claims and tables, by name.
 
-Owns formulas of the papers, by name; every argument is a plain number in base units (bit/s, microseconds,
-bytes, segments) and every result a plain number in the unit its docstring gives. Measures nothing.
+Every argument is a plain number in base units (bit/s, microseconds, bytes, segments), every result a plain number in
+the unit that its docstring names. A formula of a single study is part of the study's ``metrics.py``. Measures nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def bandwidth_delay_product(rate: float, rtt: float) -> float:
 
 
 def quotient(numerator: float, denominator: float) -> float:
-    """One number over another."""
+    """Numerator over denominator."""
     return numerator / denominator
 
 
@@ -40,10 +40,7 @@ def sawtooth_window(loss_rate: float, increase: float, decrease: float) -> float
 
 
 def standard_increase(window: float) -> float:
-    """Segments that Standard TCP adds in an RTT (RFC 5681): 1/w for each of w acknowledgements, while w grows.
-
-    A little less than 1, which is the most.
-    """
+    """Segments that Standard TCP adds in an RTT (RFC 5681): 1/w for each of w acknowledgements, nearly 1."""
     after = window
     for _ in range(round(window)):
         after += 1 / after
@@ -53,31 +50,6 @@ def standard_increase(window: float) -> float:
 def scalable_increase(window: float, a: float) -> float:
     """Segments that Scalable TCP adds each RTT: a for each of w acknowledgements (Kelly 2003)."""
     return window * a
-
-
-def window_of_path(rate: float, rtt: float, mtu: float) -> float:
-    """Packets of ``mtu`` bytes in flight that fill the path: rate in bit/s, RTT in microseconds."""
-    return rate * rtt / 8e6 / mtu
-
-
-def standard_recovery(rate: float, rtt: float, mtu: float) -> float:
-    """Seconds until Standard TCP is back at a window it halved, w/2 RTTs, where the path holds w (Kelly 2003)."""
-    return window_of_path(rate, rtt, mtu) / 2 * rtt / 1e6
-
-
-def standard_loss_rate(window: float) -> float:
-    """Loss rate at which Standard TCP keeps an average window: 1.5 / w^2 (Mathis et al. 1997)."""
-    return 1.5 / window**2
-
-
-def loss_rate_of_path(rate: float, rtt: float, mtu: float) -> float:
-    """Loss rate at which Standard TCP fills a path (Kelly 2003)."""
-    return standard_loss_rate(window_of_path(rate, rtt, mtu))
-
-
-def scalable_loss_rate(window: float, a: float, b: float, lwnd: float) -> float:
-    """Loss rate at which Scalable TCP keeps an average window: a / (b w), Standard TCP's up to lwnd (Kelly 2003)."""
-    return standard_loss_rate(window) if window <= lwnd else a / b / window
 
 
 def scalable_recovery_rtts(a: float, b: float) -> float:
@@ -93,35 +65,6 @@ def scalable_halving_rtts(b: float) -> float:
 def scalable_doubling_rtts(a: float) -> float:
     """RTTs in which Scalable TCP doubles its rate without a loss: ln 2 / ln(1+a) (Kelly 2003, its table)."""
     return math.log(2) / math.log1p(a)
-
-
-def scalable_recovery(a: float, b: float, rtt: float) -> float:
-    """Seconds until Scalable TCP is back at the window before a loss."""
-    return scalable_recovery_rtts(a, b) * rtt / 1e6
-
-
-def scalable_halving(b: float, rtt: float) -> float:
-    """Seconds in which Scalable TCP halves its rate with a loss in each RTT."""
-    return scalable_halving_rtts(b) * rtt / 1e6
-
-
-def scalable_doubling(a: float, rtt: float) -> float:
-    """Seconds in which Scalable TCP doubles its rate without a loss."""
-    return scalable_doubling_rtts(a) * rtt / 1e6
-
-
-def rate_variation(b: float) -> float:
-    """Coefficient of variation of Scalable TCP's rate, of no unit: sqrt(b/2) (Kelly 2003, its table)."""
-    return math.sqrt(b / 2)
-
-
-def stability_bound(packets: float) -> float:
-    """The a below which Scalable TCP is locally stable at a link, p / (y p'(y)) (Kelly 2003, after Vinnicombe).
-
-    For a loss rate p(y) = (y/c)^B, that of a queue with random arrivals and room for B packets, it is 1/B. The paper
-    does not state which loss rate it means.
-    """
-    return 1 / packets
 
 
 def highspeed_loss_rate(window: float) -> float:
@@ -154,6 +97,50 @@ def highspeed_fitted_increase(window: float, high_window: float, high_p: float) 
     low_p = 1.5 / LOW_WINDOW**2
     b = 0.5 + (HIGH_DECREASE - 0.5) * min(place, 1.0)
     return float(window**2 * low_p * (high_p / low_p) ** place * 2 * b / (2 - b))
+
+
+@functools.cache
+def highspeed_rows() -> tuple[float, ...]:
+    """Return the windows of the table of RFC 3649, appendix B, at each of which a(w) has grown by a segment."""
+    rows, last = [float(LOW_WINDOW)], 1.0
+    for window in range(LOW_WINDOW, 100_000):
+        b = highspeed_decrease(window)
+        a = window**0.8 / 12.8 * 2 * b / (2 - b)
+        if a > last + 1:
+            rows.append(float(window))
+            last = a
+    return tuple(rows)
+
+
+def highspeed_table_increase(window: float) -> float:
+    """Whole segments added each RTT according to the first row of the table whose window is not below w."""
+    return float(_row_of(window) + 1)
+
+
+def highspeed_table_decrease(window: float) -> float:
+    """Part of the window given up on a loss according to the first row of the table whose window is not below w."""
+    return highspeed_decrease(highspeed_rows()[_row_of(window)])
+
+
+def _row_of(window: float) -> int:
+    return min(bisect_left(highspeed_rows(), window), len(highspeed_rows()) - 1)
+
+
+BIC_S_MAX = 32
+
+
+CUBIC_C = 0.4
+CUBIC_BETA = 0.7
+
+
+def cubic_k(largest: float) -> float:
+    """Seconds after a loss at the window ``largest`` until CUBIC is there again (RFC 9438, section 4.2)."""
+    return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
+
+
+def compound_tuned_gamma(before: float, queued: float) -> float:
+    """gamma after a loss that found this backlog: a sample is 3/4 of it and has a weight of 0.8 (Li 2006)."""
+    return 0.2 * before + 0.8 * 0.75 * queued
 
 
 def highspeed_response_increase(
@@ -194,38 +181,6 @@ def _place(window: float, low_window: float, high_window: float) -> float:
     return math.log(window / low_window) / math.log(high_window / low_window)
 
 
-@functools.cache
-def highspeed_rows() -> tuple[float, ...]:
-    """The windows of the table of RFC 3649, appendix B: each at which a(w) has grown by one more segment."""
-    rows, last = [float(LOW_WINDOW)], 1.0
-    for window in range(LOW_WINDOW, 100_000):
-        b = highspeed_decrease(window)
-        a = window**0.8 / 12.8 * 2 * b / (2 - b)
-        if a > last + 1:
-            rows.append(float(window))
-            last = a
-    return tuple(rows)
-
-
-def highspeed_row(increase: float) -> float:
-    """Window in segments of the table's row with that increase (RFC 3649, appendix B); its last row beyond that."""
-    return highspeed_rows()[min(max(math.ceil(increase), 1), len(highspeed_rows())) - 1]
-
-
-def highspeed_table_increase(window: float) -> float:
-    """Whole segments added each RTT by the table: those of the first row whose window is not below w."""
-    return float(_row_of(window) + 1)
-
-
-def highspeed_table_decrease(window: float) -> float:
-    """Part of the window that the table gives up on a loss: that of the first row whose window is not below w."""
-    return highspeed_decrease(highspeed_rows()[_row_of(window)])
-
-
-def _row_of(window: float) -> int:
-    return min(bisect_left(highspeed_rows(), window), len(highspeed_rows()) - 1)
-
-
 def scalable_kept(window: float, b: float, lwnd: float) -> float:
     """Part of the window that Scalable TCP keeps on a loss: 1 - b, and a half up to lwnd (Kelly 2003)."""
     return 0.5 if window <= lwnd else 1 - b
@@ -263,9 +218,6 @@ def htcp_kept(least_rtt: float, largest_rtt: float) -> float:
     return min(max(least_rtt / largest_rtt, 0.5), 0.8)
 
 
-BIC_S_MAX = 32
-
-
 def bic_increase(distance: float) -> float:
     """Segments that BIC adds each RTT so far below its target: to the middle, at most S_max = 32 (Xu et al. 2004)."""
     return min(distance / 2, BIC_S_MAX)
@@ -282,15 +234,6 @@ def bic_kernel_share(distances: float) -> float:
     Twice, as it divides by the ratio of acknowledgments (bictcp_update) and counts segments (tcp_cong_avoid_ai).
     """
     return 2 * (distances // 4) / distances
-
-
-CUBIC_C = 0.4
-CUBIC_BETA = 0.7
-
-
-def cubic_k(largest: float) -> float:
-    """Seconds after a loss at the window ``largest`` until CUBIC is there again (RFC 9438, section 4.2)."""
-    return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
 
 
 def cubic_regained(share: float) -> float:
@@ -321,22 +264,18 @@ def compound_seen_backlog(path: float, gamma: float, alpha: float, k: float) -> 
     return gamma + 2 * compound_increase(path + gamma, alpha, k)
 
 
-def compound_tuned_gamma(before: float, queued: float) -> float:
-    """gamma after a loss that found this backlog: a sample is 3/4 of it and has a weight of 0.8 (Li 2006)."""
-    return 0.2 * before + 0.8 * 0.75 * queued
-
-
-def asymmetry_of_two(x1: float, x2: float) -> float:
-    """Asymmetry between two throughputs, (x1 - x2) / (x1 + x2) (Bullot and Cottrell 2003)."""
-    return (x1 - x2) / (x1 + x2)
-
-
 FORMULAS: dict[str, Callable[..., float]] = {
     name: found for name, found in vars().copy().items() if inspect.isfunction(found) and not name.startswith("_")
 }
-"""Every public function above, by its name."""
+"""Every public function above, and the formulas of the studies that were loaded, by name."""
+
+
+def formula(function: Callable[..., float]) -> Callable[..., float]:
+    """Register a formula of a study's ``metrics.py``."""
+    FORMULAS[function.__name__] = function
+    return function
 
 
 def arguments_of(name: str) -> tuple[str, ...]:
-    """The names of a formula's arguments."""
+    """Return the names of a formula's arguments."""
     return tuple(inspect.signature(FORMULAS[name]).parameters)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge: gives each claim a verdict from the dataset, by the relations that were fixed before the runs.
+"""The judge: a verdict on each claim from the dataset, by relations that were fixed before the runs.
 
-Owns the verdicts: the words are chosen in ``decide`` and nowhere else. Has no number of any study.
+Owns the choice of the verdict. Contains no number of any study.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _MOST_TELLING: Sequence[Outcome] = ("fails", "undecided", "no_data", "holds")
 class Verdict:
     """A claim's verdict with its evidence. ``paper`` is the stated value as text, ``where`` its place.
 
-    ``category`` is the kind in which it is counted, ``inconsistent`` the place where the paper contradicts its
-    statement, ``group`` the claims that exclude it, ``same_as`` the claim with the same test. ``deviation`` is the
-    reason of a known deviation that was found to hold.
+    ``category`` is the category of its count, ``inconsistent`` the place where the paper contradicts its statement,
+    ``group`` the claims that exclude it, ``same_as`` the claim with the same test. ``deviation`` is the reason for a
+    known deviation that the runs show.
     """
 
     claim: str
@@ -64,9 +64,9 @@ class Verdict:
 
     @property
     def deciding(self) -> Evidence | None:
-        """The comparison that represents the claim: the first that fails, else is undecided, has no data, or holds.
+        """The comparison that represents the claim: one that fails, else is undecided, has no data, or holds.
 
-        Comparisons of a known deviation do not represent it.
+        Comparisons of a known deviation do not count.
         """
         own = [one for one in self.evidence if not one.what.startswith(INSTEAD)]
         return min(own, key=lambda one: _MOST_TELLING.index(one.outcome), default=None)
@@ -84,7 +84,7 @@ class Origin:
 
     @property
     def sentence(self) -> str:
-        """A sentence about the time at which the limits were fixed."""
+        """A sentence about the time when the limits were fixed."""
         when = "before its first run" if self.before_runs else "when it was first judged, after its runs"
         if self.changes:
             return f"The claims were recorded {when} ({self.first_time}), and have changed since"
@@ -188,7 +188,7 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
 def _deviation(
     claim: Claim, word: VerdictWord, reason: str | None, instead: tuple[Evidence, ...]
 ) -> tuple[str | None, str | None]:
-    """Return the claim's deviation if it was found, and the verdict's reason with the result of the deviation."""
+    """Return the deviation if the runs show it, and the verdict's reason with the result of the deviation."""
     if claim.deviation is None or word in ("inconclusive", "not_measured"):
         return None, reason
     if word != "not_reproduced":
@@ -199,7 +199,7 @@ def _deviation(
 
 
 def _evidence(claim: Claim, grounds: Grounds, paper: PaperNumbers | None) -> tuple[Evidence, ...]:
-    """Return all comparisons; those that fail alone fail only if Holm's procedure confirms it."""
+    """Return all comparisons; a failing one counts only if Holm's procedure confirms it."""
     found = [
         item
         for relation, retest in zip(claim.relations, claim.retests or [None] * len(claim.relations), strict=True)
@@ -221,7 +221,7 @@ def _rule(claim: Claim, retest: Retest | None = None, paper: PaperNumbers | None
 
 
 def _combined(evidence: Sequence[Evidence]) -> tuple[VerdictWord, str | None]:
-    """Combine comparisons, which must all hold: the worst decides, in the order failed, without data, undecided."""
+    """Combine comparisons, which must all hold: a failed one decides, else one without data, else an undecided one."""
     failed = [item for item in evidence if item.outcome == "fails"]
     if failed:
         return "not_reproduced", _first(failed)

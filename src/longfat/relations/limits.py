@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limits of a relation: the numbers that follow from its sign, and the comparison of a value with them.
+"""The limits of a relation, and the comparison of a value with them.
 
-Owns the tolerances of docs/claims.md, which come from the papers' wording and are never moved to meet a result, and
-the two error probabilities by which a comparison is decided (docs/verdicts.md).
+Owns the tolerances (docs/claims.md), which follow from the papers' wording and never from a result, and the two error
+probabilities that decide a comparison (docs/verdicts.md).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Outcome = Literal["holds", "fails", "undecided", "no_data"]
 
 
 class Chances(NamedTuple):
-    """The probabilities of such runs if the comparison does not hold, and if it does; small numbers decide."""
+    """The probabilities of such runs if the comparison does not hold, and if it holds; a small one decides."""
 
     holds: float
     fails: float
@@ -40,7 +40,7 @@ class Chances(NamedTuple):
 class Limits:
     """A lower and an upper bound; ``inclusive`` if the bounds themselves are allowed.
 
-    ``alike`` is the largest size of a difference that counts as none; 0 if this does not apply.
+    ``alike`` is the largest difference that counts as none; 0 if the limits are not of an order.
     """
 
     low: float
@@ -50,7 +50,7 @@ class Limits:
 
     @classmethod
     def of(cls, sign: Comparator, number: float, spread: float | None = None) -> Limits:
-        """Return the range of ``sign number``: = 5 %, ~ 10 %, or the paper's own spread; >= and <= include equality."""
+        """Return the range of ``sign number``: = 5 %, ~ 10 %, or the paper's spread; >= and <= have a margin, too."""
         margin = abs(number) * (APPROXIMATE_TOLERANCE if sign == "~" else TOLERANCE)
         if sign == ">":
             return cls(number, math.inf, False)
@@ -74,7 +74,7 @@ class Limits:
         return low <= given <= high if self.inclusive else low < given < high
 
     def chances(self, value: Judged) -> Chances:
-        """Test inside by two one-sided tests, outside by a two-sided one; compare a value without error directly."""
+        """Test inside by two one-sided tests, outside by a two-sided test; a value without error is compared."""
         if value.exact:
             inside = self.hold(value.value)
             none = self.alike > 0 and abs(value.value) <= self.alike
@@ -108,8 +108,8 @@ class Limits:
 class Agreement:
     """A number that the paper prints with its own standard error.
 
-    A measured number agrees if the difference is explained by both errors and by ``retest``, the difference between the
-    paper's own measurements.
+    A measured number agrees if both errors and ``retest``, the difference between the paper's own measurements, explain
+    the difference.
     """
 
     number: float
@@ -118,7 +118,7 @@ class Agreement:
 
     @property
     def finest(self) -> float:
-        """The largest measurement error with which an agreement is meaningful."""
+        """The largest measurement error of a meaningful agreement."""
         return max(self.error, TOLERANCE * abs(self.number))
 
     @property
@@ -138,7 +138,7 @@ class Agreement:
         return abs(value - self.number) <= 1.96 * math.hypot(self.error, self.retest)
 
     def chances(self, value: Judged) -> Chances:
-        """Return the probability of such a difference by chance; of agreement it is 0 or 1: precise enough or not."""
+        """Return the probability of such a difference by chance. ``holds`` is 0 if the error is small enough."""
         own = value.spread.error if isinstance(value, Estimate) else (value.sd or 0.0) / math.sqrt(max(value.runs, 1))
         combined = math.sqrt(own**2 + self.error**2 + self.retest**2)
         distance = abs(value.value - self.number)
@@ -158,7 +158,7 @@ class Agreement:
 
 
 def fallen(chances: list[float], level: float = LEVEL) -> set[int]:
-    """Return the places of a claim's parts that fail by Holm's procedure, which keeps the level over all parts."""
+    """Return the places of comparisons that fail by Holm's procedure, which keeps the level over all of them."""
     found: set[int] = set()
     order = sorted(range(len(chances)), key=lambda place: chances[place])
     for step, place in enumerate(order):

@@ -10,15 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from longfat.relations.bind import Loop, Measured, Value
+from longfat.relations.bind import Loop, Term, Value
 from longfat.relations.limits import Comparator
 
 Operator = Literal["+", "-", "*", "/"]
-
-
-@dataclass(frozen=True)
-class Term(Measured):
-    """A metric over chosen runs."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's own numbers as readings, and the tests that a claim makes over the study's points.
-
-Owns the identity of two tests. Measures nothing.
-"""
+"""The paper's own numbers as a source of readings, and the comparisons of a claim over the study's points."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from longfat.study.study import Study
 
 
 class Test(NamedTuple):
-    """One comparison over the whole study: quantity, limit, and its number if the paper prints it."""
+    """A comparison over the whole study: quantity, limits, and the number if the paper prints it."""
 
     quantity: Hashable
     allowed: Limits | Agreement
@@ -56,8 +53,8 @@ def tests_of(claim: Claim, study: Study) -> Iterator[Test]:
 def printed_numbers(claims: Sequence[Claim], study: Study) -> dict[str, PaperNumbers]:
     """Return the paper's numbers for each claim: its own ``oracle``, and the limits of any claim on a quantity.
 
-    An exact number takes precedence over an approximate one. If the paper prints a quantity twice, a claim has the
-    number of its own figures and tables; if none is of these, a quantity with several numbers has none.
+    An exact number takes precedence over an approximate one. If the paper prints several numbers for a quantity, a
+    claim has the number of its own figures and tables, or none.
     """
     tests = {claim.id: [test for test in tests_of(claim, study) if test.number is not None] for claim in claims}
     known: dict[Hashable, list[tuple[frozenset[str], float | None]]] = defaultdict(list)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A metric that has several points in a run, compared with a law that has a different value at each.
-
-Owns the choice of the point that decides: the one farthest from the law. Must not judge.
-"""
+"""A metric with several points in a run, compared with a law. The point farthest from the law decides."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ Law = Callable[[Point], float]
 
 
 def over_law(point: Point, law: Law) -> float:
-    """Return the point's value divided by the law's; of several possible values of the point, the nearest to the law.
+    """Return the point's value over the law's value; the point's value within ``give`` is the nearest to the law.
 
     Raises NoValue if that is not a number.
     """
@@ -28,10 +25,10 @@ def over_law(point: Point, law: Law) -> float:
 
 
 def farthest(pool: Pool, selection: Selection, law: Law, sign: str) -> Estimate:
-    """Return the point of all repetitions, divided by the law, that is farthest from what ``sign`` allows.
+    """Return the ratio of point and law that is farthest from the ratios that ``sign`` allows.
 
-    A law holds in each single run, so repetitions add points and no interval. Raises NoValue if there is no point, or
-    too few repetitions are complete.
+    A law holds in each run, so repetitions add points and no interval. Raises NoValue without a point, or with too few
+    complete repetitions.
     """
     points, n, repeats = _points(pool, selection)
     ratios = [over_law(point, law) for point in points]

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks by two metrics: by the first, and among similar values of it by the second. And counts of means.
-
-Owns the rule by which the values of a factor are ranked (docs/claims.md). Must not judge.
-"""
+"""Ranks of a factor's values by two metrics, and counts of means (docs/claims.md)."""
 
 from __future__ import annotations
 
@@ -23,9 +20,9 @@ Complete = Repetitions[tuple[float, ...]]  # the values of several selections in
 def ranked(first: Levels, second: Levels) -> list[Scalar]:
     """Return the keys of both mappings, best first.
 
-    They are sorted by ``first``, largest first. The head of the rest forms a group with all values that it exceeds by
-    at most 5 %, and the group is sorted by ``second``, largest first. Keys that are equal in both keep the order of
-    ``first``, the mapping.
+    They are sorted by ``first``, largest first. The largest value forms a group with all values that it exceeds by at
+    most 5 %; ``second`` sorts the group, largest first; the rest continues in the same way. Keys that are equal in both
+    keep their order in ``first``.
     """
     left = sorted(first, key=lambda value: -first[value])
     order: list[Scalar] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source of a relation's numbers: the runs of a dataset, or the numbers of a paper."""
+"""The base of sources of a relation's numbers: the runs of a dataset, or the numbers of a paper."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from longfat.study.study import Study
 
 @dataclass(frozen=True)
 class Readings:
-    """A source without any number."""
+    """A source without numbers."""
 
     study: Study
 
     @property
     def values_of(self) -> ValuesOf | None:
-        """The values of a factor among the runs that a selection chooses; None for those of the study's points."""
+        """The values of a factor among the selected runs; None for the values of the study's points."""
         return None
 
     @property
@@ -34,5 +34,5 @@ class Readings:
         raise NoValue("the number is not given")
 
     def middle(self, selection: Selection, least: int | None) -> Judged:
-        """Return the value by which a lone metric is judged, if this is the median. Raises NoValue."""
+        """Return the median of the metric. Raises NoValue."""
         return self.read(selection, least)

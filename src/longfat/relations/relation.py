@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from longfat.metrics.quantities import Selection
-from longfat.relations.bind import Item, Loop, Measured, RelationError, Scope, ValuesOf, along, experiment_of, without
+from longfat.relations.bind import Item, Loop, RelationError, Scope, Term, ValuesOf, along, experiment_of, without
 from longfat.relations.limits import Agreement, Limits
 from longfat.relations.nodes import Expression, terms_of
 from longfat.relations.tree import check, selections
@@ -18,8 +18,8 @@ from longfat.study.study import Study
 class Comparison:
     """An expression with the numbers that it may have.
 
-    An ``order`` states which of two measured sides is larger, by their difference; the smallest difference that counts
-    is not part of its text. ``printed`` is the paper's own number if the text has it, ``approximate`` after ``~``.
+    An ``order`` states which of two measured sides is larger, by their difference. ``printed`` is the paper's own
+    number if the text contains it, ``approximate`` after ``~``.
     """
 
     of: Expression
@@ -33,8 +33,7 @@ class Comparison:
 class Relation:
     """Comparisons that must hold for each value of the loops' variables, over the runs that ``where`` chooses.
 
-    ``sides`` are the expressions as they are written, from left to right. Its methods raise RelationError on a name
-    that is unknown in the study.
+    ``sides`` are the expressions from left to right. The methods raise RelationError on an unknown name.
     """
 
     comparisons: tuple[Comparison, ...]
@@ -67,15 +66,15 @@ class Relation:
             raise RelationError(message, self.loops[-1].column, "name the metric with all values first")
 
     def experiments(self, study: Study) -> tuple[str, ...]:
-        """Return the experiments whose runs it is about, in the order in which it names them."""
+        """Return its experiments, in the order of their names in the text."""
         terms = terms_of(*self.sides)
         found = (experiment_of(term, scope)[0].id for scope in self.scopes(study) for term in terms)
         return tuple(dict.fromkeys(found))
 
     def first_experiment(self, study: Study) -> str:
-        """Return the experiment of the first metric, whether its loops have values or not."""
+        """Return the experiment of the first metric, even if a loop has no values."""
         scope = Scope(study, where=self.where)
-        term: Measured = terms_of(*self.sides)[0]
+        term: Term = terms_of(*self.sides)[0]
         for loop in self.loops:
             if loop.listed:  # the values may be experiments
                 scope = scope.having(loop.variable, loop.listed[0], (term,))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parser of relations: from a text to its tree (``longfat.relations.nodes``).
 
-A chain such as ``a > b = 3`` becomes one comparison for each of its signs: the difference of ``a`` and ``b`` with 0,
-and ``b`` with 3. The grammar is that of ``longfat.study.expressions``.
+A chain such as ``a > b = 3`` becomes a comparison for each sign: the difference of ``a`` and ``b`` with 0, and ``b``
+with 3. ``longfat.study.expressions`` has the grammar.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lark import Token, Transformer, v_args
 from lark.exceptions import VisitError
 
 from longfat.metrics import METRICS
-from longfat.relations.bind import Item, Loop, RelationError, Value
+from longfat.relations.bind import Item, Loop, RelationError, Term, Value
 from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Agreement, Comparator, Limits
 from longfat.relations.nodes import (
     Binary,
@@ -29,7 +29,6 @@ from longfat.relations.nodes import (
     Places,
     Rank,
     Spread,
-    Term,
     terms_of,
 )
 from longfat.relations.relation import Comparison, Relation
@@ -93,9 +92,9 @@ def _parsed(text: str, start: expressions.Start) -> object:
 
 
 def _compared(left: Expression, sign: Comparator, right: Expression, spread: float | None) -> Comparison:
-    """Return the comparison of one side of a chain with the next.
+    """Return the comparison of a side of a chain with the next side.
 
-    If both are measured, < and > compare their difference with 0, and every other sign their ratio with 1.
+    For two measured sides, < and > compare the difference with 0, and other signs the ratio with 1.
     """
     if _has_points(left):
         if spread is not None or terms_of(right):
@@ -122,7 +121,7 @@ def _has_points(side: Expression) -> TypeGuard[Term]:
 
 @v_args(inline=True)
 class _Tree(Transformer[Token, object]):
-    """From lark's tree to the nodes."""
+    """The nodes for lark's tree."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -200,7 +199,7 @@ class _Tree(Transformer[Token, object]):
 
     def count(self, of: Term, sign: Token, level: Number, loop: Loop) -> Count:
         if sign in "=~":
-            raise RelationError(f"{sign} is no bound to count by; write >=, <=, > or <", sign.column or 1)
+            raise RelationError(f"count has {sign}; allowed: >=, <=, > or <", sign.column or 1)
         return Count(of, cast(Comparator, str(sign)), level.number, loop)
 
     def formula(self, name: Token, *arguments: tuple[str, Value | None] | None) -> Formula:

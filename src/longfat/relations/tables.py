@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as CSV files, such as tables of papers: one row for each cell, with its number, and its error and sample
-size if the paper prints them.
+"""Tables as CSV files, such as tables of papers. A row with a number is a cell of the paper's table.
 
-Owns the form of such a file. Must not know the meaning of the columns.
+Owns the form of such a file: ``value`` is a number, and ``error`` a number or empty.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,12 +29,23 @@ class Row:
     line: int
     columns: Mapping[str, str]
 
+    @property
+    def printed(self) -> str:
+        """The row's number, with the paper's own error if it has one; "" without a number."""
+        value, error = self.columns.get(VALUE, ""), self.columns.get(ERROR)
+        return f"{value} ± {error}" if error else value
+
+    @property
+    def named(self) -> str:
+        """The number after its name in the column ``cell``, if the file has this column."""
+        return f"{self.columns.get('cell', '')} {self.printed}".strip()
+
     def filled(self, template: str, **further: str) -> str:
-        """Return the template with each ``${COLUMN}`` and each ``further`` name replaced.
+        """Return the template with each ``${COLUMN}`` and each ``further`` name replaced; ``${value}`` is ``printed``.
 
         Raises TableError on an unknown column.
         """
-        fields = {**self.columns, **further}
+        fields = {**self.columns, **further} | ({VALUE: self.printed} if VALUE in self.columns else {})
 
         def field(match: re.Match[str]) -> str:
             if match[1] not in fields:
@@ -45,40 +55,17 @@ class Row:
         return _REFERENCE.sub(field, template)
 
     def lacks(self, template: str) -> bool:
-        """Return whether the row has an empty column that the template names."""
+        """Return whether a column that the template names is empty."""
         return any(self.columns.get(name) == "" for name in _REFERENCE.findall(template))
 
 
-@dataclass(frozen=True)
-class Cell(Row):
-    """One number of the paper: its row in the file, by column."""
-
-    @property
-    def printed(self) -> str:
-        """The number, with the paper's own error if it has one."""
-        error = self.columns.get(ERROR)
-        return f"{self.columns['value']} ± {error}" if error else self.columns[VALUE]
-
-    @property
-    def named(self) -> str:
-        """The number after the paper's name for it, if the file has that name in a column ``cell``."""
-        return f"{self.columns.get('cell', '')} {self.printed}".strip()
-
-    def filled(self, template: str, **further: str) -> str:
-        """Fill the template as for any row; ``${value}`` includes the paper's own error."""
-        return super().filled(template, **{**further, VALUE: self.printed})
-
-
-Cells = Sequence[Cell]
-
-
-def read_rows(path: Path) -> tuple[Row, ...]:
-    """Read the rows of a table. Raises TableError if it cannot be read or has no row."""
+def read_rows(path: Path, *required: str) -> tuple[Row, ...]:
+    """Read the rows of a table with the ``required`` columns. Raises TableError if it has none or cannot be read."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             names = list(reader.fieldnames or ())
-            rows = [Row(reader.line_num, row) for row in reader]
+            rows = tuple(Row(reader.line_num, row) for row in reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"{path.name} cannot be read: {error}") from error
     for name in names:
@@ -89,44 +76,32 @@ def read_rows(path: Path) -> tuple[Row, ...]:
             raise TableError(f"{path.name}, line {row.line}: {len(names)} columns are named, the row has others")
     if not rows:
         raise TableError(f"{path.name} has no row below its headings")
-    return tuple(rows)
-
-
-def read_cells(path: Path) -> Cells:
-    """Read the cells of a table. Raises TableError if it cannot be read."""
-    return tuple(_cell(path, row) for row in _rows_with(path, ("claim", VALUE)))
-
-
-def read_claimed(path: Path) -> dict[str, Sequence[Row]]:
-    """Read the rows of a table by claim, in the file's order, without rows of no claim.
-
-    If the table has a column ``value``, the rows are cells. Raises TableError if it cannot be read.
-    """
-    found: dict[str, list[Row]] = {}
-    for row in _rows_with(path, ("claim",)):
-        found.setdefault(row.columns["claim"], []).append(_cell(path, row) if VALUE in row.columns else row)
-    return {claim: tuple(rows) for claim, rows in found.items() if claim}
-
-
-def _rows_with(path: Path, required: Sequence[str]) -> tuple[Row, ...]:
-    rows = read_rows(path)
-    names = rows[0].columns
-    missing = [name for name in required if name not in names]
-    if missing:
+    if missing := [name for name in required if name not in names]:
         raise TableError(f"{path.name} has no column {' and no column '.join(missing)}; it has {', '.join(names)}")
     return rows
 
 
-def _cell(path: Path, row: Row) -> Cell:
-    for name in (VALUE, ERROR):
-        _require_number(path, row.line, name, row.columns.get(name, ""))
-    return Cell(row.line, row.columns)
+def read_cells(path: Path) -> tuple[Row, ...]:
+    """Read the cells of a table of claims: rows with a number. Raises TableError like ``read_rows``."""
+    return _numbered(path, read_rows(path, "claim", VALUE))
 
 
-def _require_number(path: Path, line: int, name: str, text: str) -> None:
-    if name == ERROR and not text:
-        return
-    try:
-        float(text)
-    except ValueError:
-        raise TableError(f"{path.name}, line {line}: {name} is {text!r}, not a number") from None
+def read_claimed(path: Path) -> dict[str, list[Row]]:
+    """Read the rows of a table by claim, in the file's order, without rows of no claim. Raises TableError."""
+    found: dict[str, list[Row]] = {}
+    for row in _numbered(path, read_rows(path, "claim")):
+        if row.columns["claim"]:
+            found.setdefault(row.columns["claim"], []).append(row)
+    return found
+
+
+def _numbered(path: Path, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Return the rows. Raises TableError if a value or an error is not a number."""
+    for row in rows:
+        for name, text in row.columns.items():
+            if name == VALUE or (name == ERROR and text):
+                try:
+                    float(text)
+                except ValueError:
+                    raise TableError(f"{path.name}, line {row.line}: {name} is {text!r}, not a number") from None
+    return rows

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meaning of an expression's nodes: ``check``, ``selections``, ``key``, ``unit``, ``words`` and ``value``.
 
-These are the only walks over a tree; a node without a case of its own is treated by its ``parts``. All of them raise
-RelationError on a name that is unknown in the study.
+Only these functions walk over a tree; for a node without its own case they visit its ``parts``. All of them raise
+RelationError on an unknown name.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import (
     RelationError,
     Scope,
+    Term,
     along,
     check_factor,
     check_term,
@@ -46,7 +47,6 @@ from longfat.relations.nodes import (
     Places,
     Rank,
     Spread,
-    Term,
     parts,
     terms_of,
 )
@@ -57,7 +57,7 @@ from longfat.relations.readings import Readings
 
 @dataclass(frozen=True)
 class At:
-    """The place where an expression is evaluated; ``least`` is the number of runs that a metric may rest on."""
+    """The context of an evaluation; ``least`` is the smallest number of runs behind a metric."""
 
     scope: Scope
     readings: Readings
@@ -160,7 +160,7 @@ def selections(node: Expression, scope: Scope) -> Iterator[Selection]:
 
 
 def key(node: Expression, scope: Scope) -> Hashable:
-    """Return the identity of an expression over the study's points: two of one quantity are equal."""
+    """Return the identity of an expression over the study's points, equal for equal quantities."""
     match node:
         case Term():
             return quantity(selection_of(node, scope), scope.study)
@@ -232,14 +232,14 @@ def words(node: Expression, scope: Scope) -> str:
 
 
 def _named(selection: Selection) -> str:
-    """Return metric, experiment, conditions and flow in words; a fixed factor has its value."""
+    """Return metric, experiment, conditions and flow in words; for a fixed factor, its value."""
     conditions = [f"{name} {text}" for name, text in {name: one.text for name, one in selection.where}.items()]
     flow = [f"flow {selection.flow}"] if selection.flow else []
     return " ".join([f"{METRICS[selection.metric].meaning} of {selection.experiment}", *conditions, *flow])
 
 
 def computed(node: Expression, point: Point | None = None) -> float:
-    """Return the value of an expression of numbers and formulas, at a point if they take their variables from it.
+    """Return the value of an expression of numbers and formulas, whose variables have their values at the point.
 
     Raises ArithmeticError or ValueError if it has none.
     """
@@ -307,7 +307,7 @@ def value(node: Expression, at: At) -> Estimate:
 
 
 def judged(node: Expression, at: At) -> Judged:
-    """Return the value that is compared with limits: a median where runs fall into two modes, else ``value``."""
+    """Return the value that is compared with limits: a median if runs fall into two modes, else ``value``."""
     match node:
         case Term() if metric_of(node).judged_by == "median":
             return at.readings.middle(selection_of(node, at.scope), at.least)

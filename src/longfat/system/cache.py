@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The location of built kernels and images. Creates and removes nothing."""
+"""Locations of the user's own folders by the XDG Base Directory Specification. Creates and removes nothing."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ from pathlib import Path
 from longfat.system.errors import RigError
 
 
-def cache_folder() -> Path:
-    """Return the absolute path of the cache folder, which may be missing.
+def user_folder(variable: str, xdg: str, default: str, name: str) -> Path:
+    """Return the folder in ``$variable``, else ``name`` in ``$xdg``, or in ``default`` below the home folder.
 
-    It is ``$LONGFAT_CACHE``, else ``$XDG_CACHE_HOME/longfat``, else ``~/.cache/longfat``; a relative
-    ``XDG_CACHE_HOME`` is ignored, as the XDG Base Directory Specification requires.
-    Raises RigError when ``LONGFAT_CACHE`` is relative, or without a home folder.
+    A relative ``$xdg`` is ignored, as the specification requires. Raises RigError when ``$variable`` is relative, or
+    without a home folder.
     """
-    chosen = os.environ.get("LONGFAT_CACHE", "")
+    chosen = os.environ.get(variable, "")
     if chosen:
         if not Path(chosen).is_absolute():
-            raise RigError(
-                f"LONGFAT_CACHE is {chosen!r}, but must be an absolute path",
-                hint=f"LONGFAT_CACHE={Path(chosen).absolute()}",
-            )
+            hint = f"{variable}={Path(chosen).absolute()}"
+            raise RigError(f"{variable} is {chosen!r}, but must be an absolute path", hint=hint)
         return Path(chosen)
-    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if shared.is_absolute():
-        return shared / "longfat"
+    shared = Path(os.environ.get(xdg, ""))
     try:
-        return Path.home() / ".cache" / "longfat"
+        return (shared if shared.is_absolute() else Path.home() / default) / name
     except RuntimeError:
-        raise RigError(
-            "there is no home folder for built kernels and images",
-            hint="set LONGFAT_CACHE to an absolute path",
-        ) from None
+        raise RigError("no home folder", hint=f"set {variable} to an absolute path") from None
+
+
+def cache_folder() -> Path:
+    """Return the absolute path of the folder of built kernels and images, which may be missing. Raises RigError."""
+    return user_folder("LONGFAT_CACHE", "XDG_CACHE_HOME", ".cache", "longfat")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of the files that each step made and used, so that a file that was changed since is refused by name.
+"""Checksums of the files that each step made and used, so that a later change is refused with the file's name.
 
 Owns ``checksums/STEP.json`` in a results folder (docs/data.md). A step's checksums include the checksums of the steps
-before it, and every reader of a step's files checks them. Must not know what the files mean. They are no signature:
-whoever may write to the folder can make them again.
+before it, and every reader of a step's files checks them. Independent of their content. They are not a
+signature: whoever may write to the folder can make them again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -20,25 +19,20 @@ from longfat.system.files import write_whole
 
 CHECKSUMS = "checksums"
 FORMAT = 1
-SHOWN = 5  # files that an error names
-RAW = "raw/"  # records may be taken away all together, and what was made of them stays of use
+SHOWN = 5  # most files that an error names
+RAW = "raw/"  # all records may be removed together; the files that were made from them stay valid
 
 Step = Literal["lock", "dataset", "verdicts", "figures", "report"]
 
 
-@dataclass(frozen=True)
-class _Words:
-    since: str
-    remedy: str
-
-
-_WORDS: Mapping[Step, _Words] = {
-    "lock": _Words("the plan was locked", "`longfat run STUDY` writes it again; valid runs are kept"),
-    "dataset": _Words("the dataset was built", "`longfat report STUDY` rebuilds it from the raw records"),
-    "verdicts": _Words("the claims were judged", "`longfat report STUDY` judges them again"),
-    "figures": _Words("the figures were drawn", "`longfat report STUDY` draws them again"),
-    "report": _Words("the report was written", "`longfat report STUDY` writes it again"),
+_STEPS: Mapping[Step, tuple[str, str]] = {
+    "lock": ("the plan was locked", "`longfat run STUDY` writes it again; valid runs are kept"),
+    "dataset": ("the dataset was built", "`longfat report STUDY` rebuilds it from the raw records"),
+    "verdicts": ("the claims were judged", "`longfat report STUDY` judges them again"),
+    "figures": ("the figures were drawn", "`longfat report STUDY` draws them again"),
+    "report": ("the report was written", "`longfat report STUDY` writes it again"),
 }
+"""The end of each step, and the remedy for its changed files."""
 
 
 def write_checksums(results: Path, step: Step, files: Iterable[Path], study: Iterable[Path] = ()) -> None:
@@ -64,31 +58,31 @@ def write_checksums(results: Path, step: Step, files: Iterable[Path], study: Ite
 
 
 def checksums_of(results: Path, step: Step) -> Path:
-    """Return the file of a step's checksums, itself among the files of the steps that follow."""
+    """Return the file of a step's checksums, which is among the files of later steps."""
     return results / CHECKSUMS / f"{step}.json"
 
 
 def verify_checksums(results: Path, step: Step, study: Path | None = None) -> None:
     """Raise RecordError with each file's name unless all files are as they were at the end of the step.
 
-    Files of the study's folder are compared where it is given.
+    If ``study`` is given, its files are compared, too.
     """
-    words, place = _WORDS[step], checksums_of(results, step)
+    (since, remedy), place = _STEPS[step], checksums_of(results, step)
     try:
         data = json.loads(place.read_text(encoding="ascii"))
         if data["format"] != FORMAT:
             raise ValueError(f"format is {data['format']!r}, not {FORMAT}")
         if data.pop("sha256") != _own(data):
-            raise ValueError("it was changed itself")
+            raise ValueError("the checksums were changed")
         listed = dict(data["results"]), dict(data["study"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        reason = "there is none" if isinstance(error, FileNotFoundError) else repr(error)
-        raise RecordError(f"the checksums cannot be read: {reason}", where=str(place), hint=words.remedy) from error
+        reason = "the file is missing" if isinstance(error, FileNotFoundError) else repr(error)
+        raise RecordError(f"the checksums cannot be read: {reason}", where=str(place), hint=remedy) from error
     changed = list(_changed(results, listed[0])) + (list(_changed(study, listed[1])) if study else [])
     if changed:
         more = f", and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
-        message = f"not as it was when {words.since}: {', '.join(changed[:SHOWN])}{more}"
-        raise RecordError(message, where=str(results), hint=words.remedy)
+        message = f"changed after {since}: {', '.join(changed[:SHOWN])}{more}"
+        raise RecordError(message, where=str(results), hint=remedy)
 
 
 def _changed(folder: Path, listed: Mapping[str, str | None]) -> Iterator[str]:

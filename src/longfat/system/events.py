@@ -56,16 +56,6 @@ def discard(event: Event) -> None:
     """Ignore an event."""
 
 
-def broadcast(*sinks: EventSink) -> EventSink:
-    """Return a sink that passes each event to all ``sinks``, in their order."""
-
-    def pass_on(event: Event) -> None:
-        for sink in sinks:
-            sink(event)
-
-    return pass_on
-
-
 def log_to(path: Path) -> EventSink:
     """Return a sink that appends each event to ``path`` as one line of JSON with the time in UTC.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 @contextmanager
-def held(path: Path, *, wait: bool = True, folder: bool = False) -> Iterator[int]:
+def hold(path: Path, *, wait: bool = True, folder: bool = False) -> Iterator[int]:
     """Lock the file ``path``, creating it if missing, or the ``folder`` of that name; yield its descriptor.
 
     Waits until no other process holds it; without ``wait`` raises BlockingIOError in that case. Raises OSError.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that end with the one that started them, however that ends. Standard library only: it travels."""
+"""Processes that end with their parent, in whatever way it ends. Standard library only: guests and hosts get a copy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _libc = ctypes.CDLL(None)
 
 
 def end_with_parent(by: int = signal.SIGKILL) -> None:
-    """In the child: have the kernel send this signal when the thread that started it ends (prctl(2)).
+    """Make the kernel send this process a signal when the thread that started it ends (prctl(2)).
 
-    To be given to ``subprocess.Popen`` as ``preexec_fn``.
+    Called in the child, as ``preexec_fn`` of ``subprocess.Popen``.
     """
     _libc.prctl(PR_SET_PDEATHSIG, by)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of the machine: whether one still runs, and the end of those that must not go on. Standard library only."""
+"""Processes of the machine: their state, and the end of processes that must not continue. Standard library only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_running(process: int) -> bool:
 
 
 def children() -> set[int]:
-    """Return the processes that this process has started, in whichever thread, and that have not ended."""
+    """Return the processes that this process has started, in any thread, and that have not ended."""
     return {number for number in _all() if _is_child(number)}
 
 
@@ -30,8 +30,8 @@ def end_children(but: Collection[int] = ()) -> None:
 def end_orphans(folder: Path) -> None:
     """Kill this user's processes that work in ``folder`` and whose session has lost the process that began it.
 
-    A guest's processes have their own session. A process that the guest's kernel had begun a moment before it was
-    killed itself stays stopped for ever, and keeps the guest's memory (start_userspace in
+    A guest's processes have their own session. A process that the guest's kernel started just before it was
+    killed stays stopped for ever, and keeps the guest's memory (start_userspace in
     arch/um/os-Linux/skas/process.c).
     """
     place = folder.resolve()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from longfat.system.locks import held
+from longfat.system.locks import hold
 from longfat.system.processes import end_orphans
 
 BEING_MADE_S = 60.0  # a younger folder may not be locked yet
@@ -26,7 +26,7 @@ def scratch_in(parent: Path, prefix: str) -> Iterator[Path]:
     """
     remove_left(parent, prefix)
     made = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=parent))
-    with held(made, folder=True):
+    with hold(made, folder=True):
         # Only a locked folder gets the name that other processes look for.
         folder = made.rename(made.with_name(made.name.removeprefix(".")))
         try:
@@ -42,8 +42,8 @@ def remove_left(parent: Path, prefix: str) -> None:
             facts = path.lstat()
             young = path.name.startswith(".") and time.time() - facts.st_ctime < BEING_MADE_S
             if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and not young:
-                with held(path, wait=False, folder=True):
+                with hold(path, wait=False, folder=True):
                     end_orphans(path)
                     shutil.rmtree(path, ignore_errors=True)
         except OSError:
-            continue  # held, or gone meanwhile
+            continue  # locked, or removed meanwhile

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Items that one process makes while others wait, and that are either complete or absent.
 
-Owns the draft next to an item, the lock, and the rename. Must not know what an item is.
+Owns the draft next to an item, the lock, and the rename. Independent of the content of an item.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from longfat.system.errors import RigError
 from longfat.system.files import flush_file_system
-from longfat.system.locks import held
+from longfat.system.locks import hold
 
 
 @contextmanager
 def draft(target: Path) -> Iterator[Path]:
-    """Yield a path in a separate folder next to the target; what the block makes there replaces the target.
+    """Yield a path in a separate folder next to the target; the block's result there replaces the target.
 
     That folder also takes other files. It is removed when the block ends or, if the process was killed, when the next
     draft of the target begins: one process makes a target at a time. On an error the target is unchanged. Raises
@@ -34,7 +34,7 @@ def draft(target: Path) -> Iterator[Path]:
         new = scratch / target.name
         yield new
         if target.is_dir():
-            target.rename(scratch / f"replaced-{target.name}")  # rename(2) replaces a file, but no full folder
+            target.rename(scratch / f"replaced-{target.name}")  # rename(2) replaces a file, but not a full folder
         new.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -56,7 +56,7 @@ def keep(
     """
     if right(target):
         return target
-    with in_cache(target, what, size), _for_everybody(), held(lock or target.with_name(f"{target.name}.lock")):
+    with in_cache(target, what, size), _for_everybody(), hold(lock or target.with_name(f"{target.name}.lock")):
         if not right(target):
             with draft(target) as new:
                 make(new)
@@ -66,7 +66,7 @@ def keep(
 
 
 def _remove_but(new: Path) -> None:
-    """Remove everything else in the folder of the draft, before it would reach the disk."""
+    """Remove everything else in the folder of the draft, before it is flushed to the disk."""
     for path in new.parent.iterdir():
         if path == new:
             continue

@@ -108,8 +108,8 @@ class Session:
         except (OSError, ValueError) as error:
             raise RigError("the guest ended before its shell") from error
 
-    def give(self, line: str) -> None:
-        """Give the shell a line and let the guest continue."""
+    def send(self, line: str) -> None:
+        """Send the shell a line, and continue the guest."""
         path = self._task / "lines" / str(self._number)
         draft = path.with_suffix(".new")
         draft.write_text(f"{line}\n")
@@ -138,7 +138,7 @@ def session(backend: VirtualBackend, spec: RunSpec, node: str, show: Callable[[s
 
 
 def converse(session: Session, line_for: Callable[[Prompt], str | None]) -> int:
-    """Give the shell all lines and return the status of the last command, or of a shell that has ended.
+    """Send the shell all lines and return the status of the last command, or of a shell that has ended.
 
     Raises RigError if the guest ends before its shell is ready.
     """
@@ -146,7 +146,7 @@ def converse(session: Session, line_for: Callable[[Prompt], str | None]) -> int:
     if prompt is None:
         raise RigError("the guest ended before its shell was ready")
     while (line := line_for(prompt)) is not None:
-        session.give(line)
+        session.send(line)
         after = session.prompt()
         if after is None:
             return session.exit_status()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Location of labs, and the names of the files in a lab's folder. Makes nothing."""
+"""Location of labs, and the names of the files in a lab's folder. Creates nothing."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
+from longfat.system.cache import user_folder
 from longfat.system.errors import StudyError
 
 VARIABLES = "lab.tfvars.json"  # variables of the environment, by the user
@@ -24,19 +24,8 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
 def labs_folder() -> Path:
-    """Return the folder of labs: ``$LONGFAT_LABS``, else longfat/labs in ``$XDG_STATE_HOME`` or ~/.local/state.
-
-    Raises StudyError if there is no home folder either.
-    """
-    if chosen := os.environ.get("LONGFAT_LABS"):
-        return Path(chosen).absolute()
-    state = Path(os.environ.get("XDG_STATE_HOME", ""))
-    if state.is_absolute():
-        return state / "longfat/labs"
-    try:
-        return Path.home() / ".local/state/longfat/labs"
-    except RuntimeError:
-        raise StudyError("there is no home folder for labs", hint="set LONGFAT_LABS to a folder") from None
+    """Return the absolute path of the folder of labs, which may be missing. Raises RigError."""
+    return user_folder("LONGFAT_LABS", "XDG_STATE_HOME", ".local/state", "longfat/labs")
 
 
 def lab_folder(name: str) -> Path:

@@ -69,7 +69,7 @@ def load_inventory(file: Path, hint: str | None = None) -> dict[str, Any]:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise StudyError("there is no lab here: the inventory is missing", where=str(file), hint=hint) from error
+        raise StudyError("no lab here: the inventory is missing", where=str(file), hint=hint) from error
     except (OSError, ValueError) as error:
         raise StudyError(f"the lab's inventory is unreadable: {error}", where=str(file), hint=hint) from error
     schema = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))

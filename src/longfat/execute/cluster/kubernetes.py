@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers as pods of a Job of Kubernetes (batch/v1), with the session's key in a Secret.
+"""Workers as pods of a Kubernetes Job (batch/v1), with the session's key in a Secret.
 
 Owns the text of both, and their creation and deletion by kubectl(1).
 """
@@ -12,9 +12,8 @@ import math
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from longfat.execute.cluster.places import Kubernetes
@@ -26,38 +25,32 @@ GRACE_S = 10
 _LABELS = {"app.kubernetes.io/name": "longfat"}
 
 
-@dataclass(frozen=True)
-class Pods:
-    """``count`` pods of one CPU each, for the results folder that has this ``name``."""
-
-    place: Kubernetes
-    name: str
-    count: int
-    memory_bytes: int
-
-
 @contextmanager
-def started(pods: Pods, words: Sequence[str], pem: str) -> Iterator[None]:
-    """Create Secret and Job, and delete both with the block. Raises RigError with the message of kubectl."""
-    listed = objects(pods, words, pem)
+def start_pods(place: Kubernetes, listed: Mapping[str, Any]) -> Iterator[None]:
+    """Create the objects of a List, and delete them with the block. Raises RigError with the message of kubectl."""
     names = [f"{one['kind'].lower()}/{one['metadata']['name']}" for one in listed["items"]]
     delete = ("delete", *names, "--ignore-not-found", "--wait=false")
     try:
-        _kubectl(pods.place, "create", "--filename=-", told=json.dumps(listed))
+        _kubectl(place, "create", "--filename=-", content=json.dumps(listed))
         yield
     finally:
-        _kubectl(pods.place, *delete)
+        _kubectl(place, *delete)
 
 
-def objects(pods: Pods, words: Sequence[str], pem: str) -> dict[str, Any]:
-    """Return the Secret and the Job as a List, which kubectl(1) reads as JSON. A pod that ends is replaced."""
-    readable = re.sub(r"[^a-z0-9]+", "-", pods.name.lower()).strip("-")[:30]
+def objects(
+    place: Kubernetes, folder: str, count: int, memory_bytes: int, words: Sequence[str], pem: str
+) -> dict[str, Any]:
+    """Return a Secret and a Job of ``count`` pods of one CPU each as a List, which kubectl(1) reads as JSON.
+
+    A pod that ends is replaced. ``folder`` is the name of the results folder.
+    """
+    readable = re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-")[:30]
     name = f"longfat-{readable}-{hashlib.sha256(pem.encode()).hexdigest()[:8]}"
     metadata = {"name": name, "labels": _LABELS}
-    needs = {"cpu": "1", "memory": f"{math.ceil(pods.memory_bytes / (1 << 20))}Mi"}
+    needs = {"cpu": "1", "memory": f"{math.ceil(memory_bytes / (1 << 20))}Mi"}
     container = {
         "name": "worker",
-        "image": pods.place.image,
+        "image": place.image,
         "command": [PYTHON, "-P", *words],
         "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         # Requests equal to limits, in whole CPUs: a node with the static CPU policy gives the pod its own CPUs.
@@ -76,9 +69,9 @@ def objects(pods: Pods, words: Sequence[str], pem: str) -> dict[str, Any]:
         "volumes": [{"name": "session", "secret": {"secretName": name}}, {"name": "scratch", "emptyDir": {}}],
     }
     job = {
-        "parallelism": pods.count,
-        "completions": pods.count,
-        "backoffLimit": 6 * pods.count,
+        "parallelism": count,
+        "completions": count,
+        "backoffLimit": 6 * count,
         "ttlSecondsAfterFinished": 0,
         "template": {"metadata": {"labels": _LABELS}, "spec": pod},
     }
@@ -87,10 +80,10 @@ def objects(pods: Pods, words: Sequence[str], pem: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "List", "items": [secret, job_object]}
 
 
-def _kubectl(place: Kubernetes, *words: str, told: str = "") -> None:
+def _kubectl(place: Kubernetes, *words: str, content: str = "") -> None:
     if shutil.which("kubectl") is None:
         raise RigError("kubectl is missing", where="--on", hint="install it, and choose a context")
     namespace = ["--namespace", place.namespace] if place.namespace else []
-    done = subprocess.run(["kubectl", *namespace, *words], input=told, capture_output=True, text=True)
+    done = subprocess.run(["kubectl", *namespace, *words], input=content, capture_output=True, text=True)
     if done.returncode:
         raise RigError(f"kubectl failed: {(done.stderr or done.stdout).strip()}", where="--on")

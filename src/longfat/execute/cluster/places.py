@@ -18,12 +18,12 @@ _KEYS = ("image", "namespace")
 
 @dataclass(frozen=True)
 class Slurm:
-    """The cluster of which sbatch(1) is installed here."""
+    """The Slurm cluster whose sbatch(1) is installed here."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """A host as ssh(1) knows it, and the folder of its checkout."""
+    """The name of a host for ssh(1), and the folder of its checkout."""
 
     name: str
     checkout: str = str(CHECKOUT)
@@ -38,7 +38,7 @@ class Ssh:
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """The cluster of kubectl's present context; pods run the container ``image``."""
+    """The cluster of kubectl's current context; pods run the container ``image``."""
 
     image: str
     namespace: str = ""
@@ -46,7 +46,7 @@ class Kubernetes:
 
 @dataclass(frozen=True)
 class Scheduler:
-    """A Dask scheduler that somebody else has started, at an address with TLS."""
+    """A Dask scheduler that the user has started, at an address with TLS."""
 
     address: str
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pool of attempts on other machines, as ``execute`` uses it: each becomes a task of the session's scheduler.
+"""The pool of attempts on other machines: each attempt becomes a task of the session's scheduler.
 
-Owns what a task carries and the check of what it returns. Dask repeats a task whose worker was lost.
+Owns the content of a task and the check of its result. Dask repeats a task whose worker was lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from distributed import KilledWorker
 from longfat.execute.attempt import Attempt, Outcome
 from longfat.execute.cluster.places import Place
 from longfat.execute.cluster.session import Need, Session, open_session
-from longfat.execute.cluster.worker import Order, execute_order
+from longfat.execute.cluster.worker import execute_attempt
 from longfat.execute.record.archive import receive
 from longfat.execute.record.bundle import Bundle, RunFacts
 from longfat.system.events import EventSink
@@ -38,14 +38,14 @@ class Remote:
     ``backend`` and ``settings`` open the backend there.
     """
 
-    slots = sys.maxsize  # the scheduler holds what its workers cannot execute yet
+    slots = sys.maxsize  # the scheduler queues the attempts that its workers cannot execute yet
 
     def __init__(self, session: Session, raw: Path, backend: str, settings: Mapping[str, Any]) -> None:
         self._session = session
         self._raw = raw
         self._backend = backend
         self._settings = settings
-        self._tasks: set[Task[Any]] = set()  # Dask cancels a task to which nobody refers
+        self._tasks: set[Task[Any]] = set()  # Dask cancels a task without references
         self._closed = False
         self._ended: SimpleQueue[_Ended | None] = SimpleQueue()
         # A daemon: a connection that is lost in the middle of a result must not keep the process.
@@ -54,29 +54,20 @@ class Remote:
 
     def submit(self, attempt: Attempt) -> Future[Outcome]:
         """Hand an attempt to the scheduler."""
-        order = Order(
-            attempt.name,
-            attempt.spec.to_json(),
-            attempt.number,
-            attempt.last,
-            attempt.repeats,
-            self._backend,
-            self._settings,
-        )
         received: Future[Outcome] = Future()
         # Keys of one prefix: the scheduler keeps such tasks until a worker is free.
-        task = self._session.client.submit(execute_order, order, key=f"run-{uuid.uuid4().hex}")
+        work = execute_attempt, attempt, self._backend, self._settings
+        task = self._session.client.submit(*work, key=f"run-{uuid.uuid4().hex}")
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._ended.put((attempt, done, received)))
         return received
 
     def check(self) -> None:
         """Raise RigError if no worker is left."""
-        for check in self._session.checks:
-            check()
+        self._session.check()
 
     def close(self) -> None:
-        """Stop to receive records; one that is being written is completed."""
+        """Stop receiving records; a record that is being written is completed."""
         self._closed = True
         self._ended.put(None)
         self._receiver.join(PATIENCE_S)
@@ -104,7 +95,7 @@ class Remote:
         return Outcome(record.reason, outcome.wall_seconds)
 
     def _record_death(self, attempt: Attempt) -> Outcome:
-        """Record a run as failed whose workers died one after the other."""
+        """Record a run as failed after several workers died during it."""
         reason = "its workers died, each during this run (killed, or out of memory)"
         now = datetime.now(UTC).isoformat(timespec="seconds")
         run_id = attempt.spec.run_id

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -29,9 +29,9 @@ from longfat.system.errors import RigError
 from longfat.system.events import EventSink
 
 CONNECT_S = 20
-DEATH_S = 60  # time that a worker without a scheduler waits for one
+DEATH_S = 60  # time until a worker without a scheduler ends
 WORKER_CLASS = "longfat.execute.cluster.quiet.QuietWorker"
-WORKERS = 16  # of Slurm and Kubernetes, unless --jobs says otherwise
+WORKERS = 16  # of Slurm and Kubernetes, unless --jobs gives a number
 BASE_BYTES = 512 << 20  # memory of a worker itself
 SLOWER = 1.5  # allowed ratio of the time on a node to the estimate
 START_S = 600.0  # allowed for the start of a worker, and for its last run
@@ -39,7 +39,7 @@ START_S = 600.0  # allowed for the start of a worker, and for its last run
 
 @dataclass(frozen=True)
 class Need:
-    """Requirements of the runs: their number, ``jobs`` at a time (None: as the place has it), memory, and seconds.
+    """Requirements of the runs: their number, ``jobs`` at a time (None: the place's default), memory, and seconds.
 
     ``folder`` takes logs; Slurm's nodes see it.
     """
@@ -64,16 +64,16 @@ class Need:
 
 @dataclass
 class Session:
-    """A connection to a scheduler. ``checks`` raise RigError if no worker is left that could execute a run."""
+    """A connection to a scheduler. ``check`` raises RigError if no worker is left that could execute a run."""
 
     client: Client
-    checks: list[Callable[[], None]] = field(default_factory=list)
+    check: Callable[[], None] = lambda: None
 
 
 @contextmanager
 def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Session]:
-    """Start workers at a place, and end them with the block. Raises RigError if that is impossible."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a lost worker is no error of ours
+    """Start workers at a place; they end with the block. Raises RigError if that is impossible."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a lost worker is not an error here
     # A worker gets its next run only when it has ended the last one.
     with dask.config.set({"distributed.scheduler.worker-saturation": 1.0}), ExitStack() as own:
         if isinstance(place, Scheduler):
@@ -82,7 +82,7 @@ def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Sessio
         if isinstance(place, Slurm):
             yield Session(own.enter_context(Client(own.enter_context(_slurm(need)))))
             return
-        hosts = own.enter_context(ssh.Hosts(events))  # ends after the scheduler, whose end ends the workers
+        hosts = own.enter_context(ssh.Hosts(events))  # closed after the scheduler, whose end also ends the workers
         security = Security.temporary()
         options = {"protocol": "tls://", "security": security, "port": 0, "dashboard": False}
         scheduler = {"cls": QuietScheduler, "options": options}
@@ -92,11 +92,11 @@ def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Sessio
             threads = math.ceil(need.jobs / len(place.hosts)) if need.jobs else 0  # 0: as many as a host has CPUs
             words = partial(worker_words, cluster.scheduler_address, threads)
             hosts.start(place.hosts, words, pem_of(security))
-            yield Session(client, [hosts.check])
+            yield Session(client, hosts.check)
         else:
-            pods = kubernetes.Pods(place, need.folder.parent.name, need.workers, need.memory_bytes + BASE_BYTES)
+            pods = place, need.folder.parent.name, need.workers, need.memory_bytes + BASE_BYTES
             program = worker_words(cluster.scheduler_address, 1, kubernetes.PEM)
-            own.enter_context(kubernetes.started(pods, program, pem_of(security)))
+            own.enter_context(kubernetes.start_pods(place, kubernetes.objects(*pods, program, pem_of(security))))
             yield Session(client)
 
 

@@ -45,14 +45,14 @@ class Hosts:
             self._processes[host.name] = _login(host, words, pem)
 
     def check(self) -> None:
-        """Report hosts whose worker has ended. Raises RigError if there is no other one."""
-        for name, (process, said) in [*self._processes.items()]:
+        """Report hosts whose worker has ended. Raises RigError if none is left."""
+        for name, (process, output) in [*self._processes.items()]:
             if process.poll() is None:
                 continue
             del self._processes[name]
-            said.seek(0)
-            text = said.read()[-TAIL_BYTES:].decode(errors="replace").strip()
-            said.close()
+            output.seek(0)
+            text = output.read()[-TAIL_BYTES:].decode(errors="replace").strip()
+            output.close()
             message = f"the worker on {name} ended with status {process.returncode}\n{text}".strip()
             if not self._processes:
                 raise RigError(f"no host is left: {message}", where=name)
@@ -64,16 +64,16 @@ class Hosts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for process, said in self._processes.values():
+        for process, output in self._processes.values():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(PATIENCE_S)  # its worker has lost the scheduler
             process.kill()
             process.wait()
-            said.close()
+            output.close()
 
 
 def _login(host: Host, words: Callable[[str], Sequence[str]], pem: str) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
+    output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
     line = " ".join(word if "$" in word else shlex.quote(word) for word in words('"$folder/session.pem"'))
     python = shlex.quote(str(Path(host.checkout) / ".venv/bin/python"))
     script = _SCRIPT.format(host=shlex.quote(host.name), python=python, words=line)
@@ -81,12 +81,12 @@ def _login(host: Host, words: Callable[[str], Sequence[str]], pem: str) -> tuple
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
-        stdout=said,
+        stdout=output,
         stderr=subprocess.STDOUT,
         preexec_fn=end_with_parent,
         start_new_session=True,
     )
     assert process.stdin is not None
-    with suppress(BrokenPipeError), process.stdin as pipe:  # ``check`` reports what ssh said
+    with suppress(BrokenPipeError), process.stdin as pipe:  # ``check`` reports ssh's message
         pipe.write(pem.encode())
-    return process, said
+    return process, output

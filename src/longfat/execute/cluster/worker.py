@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a run on another machine: a RunSpec as JSON comes in, an archive of the sealed record goes out.
+"""The part of a run on another machine: an attempt comes in, an archive of the record goes out.
 
-Owns the backend of the worker process, which is opened once. Must not know how the worker was started.
+Owns the backend of the worker process, which is opened once. Independent of the way in which the worker was started.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from longfat.backends.registry import open_backend
 from longfat.execute.attempt import Attempt, Outcome, attempt_run, node_name
 from longfat.execute.record.archive import pack
 from longfat.execute.study import require_executable
-from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
 
 _opened: dict[str, Backend] = {}
@@ -26,35 +24,21 @@ _opened: dict[str, Backend] = {}
 _one_at_a_time = threading.Lock()
 
 
-@dataclass(frozen=True)
-class Order:
-    """An attempt in plain data, with the backend and the settings that open it."""
-
-    name: str
-    spec: str
-    number: int
-    last: bool
-    repeats: bool
-    backend: str
-    settings: Mapping[str, Any]
-
-
-def execute_order(order: Order) -> tuple[Outcome, bytes | None]:
+def execute_attempt(attempt: Attempt, backend_name: str, settings: Mapping[str, Any]) -> tuple[Outcome, bytes | None]:
     """Execute an attempt; return its outcome, and the archive of its record if there is one.
 
-    Raises RigError with the name of this machine if the run cannot be executed here as it was planned.
+    ``settings`` open the backend. Raises RigError with the name of this machine if the run cannot be executed here as
+    it was planned.
     """
-    spec = RunSpec.from_json(order.spec)
     try:
         with _one_at_a_time:
-            backend = _backend(order.backend, order.settings)
-            require_executable(backend, [spec])
+            backend = _backend(backend_name, settings)
+            require_executable(backend, [attempt.spec])
     except RigError as error:
         raise RigError(error.message, where=node_name(), hint=error.hint or "use the same version there") from error
-    attempt = Attempt(order.name, spec, order.number, order.last, order.repeats)
     with tempfile.TemporaryDirectory(prefix="longfat-run-") as folder:
         outcome = attempt_run(backend, attempt, Path(folder))
-        record = Path(folder) / order.name
+        record = Path(folder) / attempt.name
         return outcome, pack(record) if record.exists() else None
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the folder of one run: first as a partial folder, then committed by one atomic rename.
 
-Owns the names of run folders and of the files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Must not know the files
-of a backend, nor change a committed folder. A process killed at any moment leaves a partial folder, which is never read
-as a result, or a complete one.
+Owns the names of run folders and of the files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Independent of the files
+of a backend; never changes a committed folder. A process killed at any moment leaves a partial folder, which is never
+read as a result, or a complete one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RunFacts:
 
 
 def run_folder_name(scenario: str, repetition: int, run_id: str) -> str:
-    """``<scenario>.r<NN>.<id8>``: readable and unique."""
+    """Return ``<scenario>.r<NN>.<id8>``, which is readable and unique."""
     return f"{scenario}.r{repetition:02d}.{run_id[:8]}"
 
 
@@ -67,11 +67,7 @@ class Bundle:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.discard()
-
-    def discard(self) -> None:
-        """Remove the partial folder; does nothing after a commit."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)  # missing after a commit
 
     def commit(self, facts: RunFacts) -> Path:
         """Write ``run.json`` and ``SHA256SUMS``, flush all to disk and give the folder its final name.

@@ -13,7 +13,7 @@ from pathlib import Path
 from longfat.execute.record.bundle import SUMS
 
 NOT_MEASURED = ("run.json", "spec.json", "outcome.json", "environment.json", "achieved.json", "hosts.json")
-"""Reports about the execution of a run, not about what it measured (docs/data.md)."""
+"""Reports about the execution of a run, not about its measurements (docs/data.md)."""
 
 
 def is_measured(name: str) -> bool:

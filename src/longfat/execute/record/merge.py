@@ -36,8 +36,8 @@ class Joined:
 def merge_records(target: Path, sources: Sequence[Path]) -> Joined:
     """Copy to ``target`` the records of runs that it lacks, and ok records of runs that failed there.
 
-    Two ok records of one run must be the same observation; the first is kept. Raises RecordError before anything is
-    copied, with both places of each such pair that differs, and OSError. Copied records stay after an interrupt.
+    Two ok records of one run must be the same observation; the first is kept. Raises RecordError, with both places of
+    each pair that differs, before anything is copied, and OSError. Copied records stay after an interrupt.
     """
     remove_leftovers(target)
     damaged: list[str] = []
@@ -53,7 +53,7 @@ def merge_records(target: Path, sources: Sequence[Path]) -> Joined:
     if conflicts:
         more = f"\n  and {len(conflicts) - SHOWN} more" if len(conflicts) > SHOWN else ""
         raise RecordError(
-            "records of the same run measured different things:"
+            "records of the same run have different measurements:"
             + "".join(f"\n  {two}" for two in conflicts[:SHOWN])
             + more,
             hint="find out which machine is at fault, move its records away, and merge again; nothing was copied",

@@ -119,7 +119,7 @@ def remove_leftovers(raw: Path, events: EventSink = discard) -> None:
         process = folder.name.rpartition("-")[2]
         if process.isdigit() and not is_running(int(process)):
             shutil.rmtree(folder, ignore_errors=True)
-            message = f"removed what an interrupted run left: {folder.name}"
+            message = f"removed the partial folder of an interrupted run: {folder.name}"
             events(Event(Kind.LEFTOVER_REMOVED, message, facts={"folder": folder.name}))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of requests at random times. Apart from ``requests``, whose programs take as long to start as before."""
+"""The program of requests at random times: a separate module, since imports would delay ``requests``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Arrivals(requests.Crowd):
         return requests.response_bytes(self.order, self._sizes)
 
     def go_on(self, user: int, now_ns: int) -> None:
-        """Do nothing: no request follows from the end of another."""
+        """Do nothing: the end of a request starts no other."""
 
     def _plan_after(self, number: int) -> None:
         self._next_ns += round(1e9 * self._times.expovariate(1e6 / self.order["every_us"]))

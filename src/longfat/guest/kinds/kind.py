@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from longfat.guest.run import RunContext
 
 
-def _named(name: str) -> ModuleType:
+def _import(name: str) -> ModuleType:
     """Return the module of a kind without executing it.
 
     Not by ``importlib``: executing it changes the order in which the guest's kernel hands out random numbers, and so
@@ -30,7 +30,7 @@ def _named(name: str) -> ModuleType:
 
 
 # At import time, so that guest/start.py finds the modules of a run.
-_MODULES = {name: _named(name) for name in KINDS}
+_MODULES = {name: _import(name) for name in KINDS}
 
 
 class Traffic(Protocol):
@@ -44,18 +44,18 @@ class Traffic(Protocol):
         """Start receivers and servers before the measurement."""
 
     def plan(self) -> None:
-        """Put events of the measurement on the time line, when its start is known."""
+        """Plan the events of the measurement, whose start is known now."""
 
     def finish(self) -> None:
-        """Wait for the end of every program and complete the raw files. Raises LaboratoryError if one failed."""
+        """Wait for the end of every program and complete the raw files. Raises GuestError if one failed."""
 
     def achieved(self) -> dict[str, Any]:
         """Return members of achieved.json, read back from the traffic."""
 
 
-def traffic_of(stage: RunContext) -> tuple[Traffic, ...]:
+def traffic_of(context: RunContext) -> tuple[Traffic, ...]:
     """Return an object for each kind of the run, in the order of their calls."""
-    return tuple(module.Traffic(stage) for module in _modules_of(stage.spec))
+    return tuple(module.Traffic(context) for module in _modules_of(context.spec))
 
 
 def write_reports(spec: RunSpec, folder: Path) -> None:
@@ -70,7 +70,7 @@ def write_reports(spec: RunSpec, folder: Path) -> None:
 def _modules_of(spec: RunSpec) -> Iterator[ModuleType]:
     """Yield the modules of the kinds of a run, and always the module of flows, whose raw files every run has.
 
-    Other modules are not executed: their imports may draw random numbers, and the whole guest draws from one source.
+    Other modules are not executed: their imports may draw random numbers, and the whole guest has one source of them.
     """
     for name, module in _MODULES.items():
         if name == "flows" or getattr(spec, name):

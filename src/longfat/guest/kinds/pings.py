@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Traffic:
     """The pings of a run."""
 
-    def __init__(self, stage: RunContext) -> None:
-        self._stage = stage
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
         self.ports: dict[str, int] = {}
         self._programs: list[subprocess.Popen[bytes]] = []
 
@@ -29,22 +29,22 @@ class Traffic:
 
     def plan(self) -> None:
         """Start the program, which waits for the start of the measurement."""
-        stage = self._stage
-        linger_ns = max(echo.LINGER_NS, 2000 * longest_rtt_us(stage.spec))
-        for asked in (one for one in stage.spec.pings if stage.here(one.sender)):
-            address = stage.network.topology.address(asked.receiver)
-            when = asked.interval_us, stage.timeline.origin_ns, stage.timeline.end_us
+        context = self._context
+        linger_ns = max(echo.LINGER_NS, 2000 * longest_rtt_us(context.spec))
+        for ping in (one for one in context.spec.pings if context.here(one.sender)):
+            address = context.network.topology.address(ping.receiver)
+            when = ping.interval_us, context.timeline.origin_ns, context.timeline.end_us
             command = echo.command(address, *when, linger_ns)
-            process = stage.network.start_tool(asked.sender, command, stage.output("pings.csv"))
-            self._programs.append(end_with_run(stage.cleanup, process))
+            process = context.network.start_tool(ping.sender, command, context.output("pings.csv"))
+            self._programs.append(end_with_run(context.cleanup, process))
 
     def finish(self) -> None:
         """Wait for the program, which waits for the reply to its last request."""
         for process in self._programs:
-            finish(process, "the ping probe", within_s=self._stage.drain_s)
+            finish(process, "the ping probe", within_s=self._context.drain_s)
 
     def achieved(self) -> dict[str, Any]:
-        """Return nothing: no setting belongs to a ping."""
+        """Return no members: a ping has no settings."""
         return {}
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests of a run: a server, users, and the outcome of each request.
 
-A request begins with the size of its response in eight bytes; the rest has no meaning. Server and users are one program
+A request begins with the size of its response in eight bytes; the rest is padding. Server and users are one program
 each, ``serve`` and ``ask``, which wait for all their sockets at once.
 """
 
@@ -30,19 +30,19 @@ from longfat.guest import program
 from longfat.guest.files import report_of, write_json
 from longfat.guest.processes import end_with_run, finish
 from longfat.guest.sockets import TCP_LISTEN
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import GuestError
 from longfat.spec.runspec import Requests, RunSpec
 
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext
 
-FIRST_PORT = 7001  # entry k of the RunSpec's requests is served at FIRST_PORT + k
+FIRST_PORT = 7001  # the server of the RunSpec's entry k listens on FIRST_PORT + k
 SPARE_FILES = 256  # open files of a program in addition to its connections
 READY_S = 10.0  # a server listens within this time
 SIZE_BYTES = 8  # the wanted size at the start of a request, in network order
 CHUNK = bytes(256 << 10)  # sent by one system call at most
-# A user is woken for so many bytes and for the last ones, not for each segment. The value is less than the initial
-# receive buffer (net.ipv4.tcp_rmem: 128 KiB), which the kernel would otherwise enlarge (tcp_set_rcvlowat).
+# The kernel wakes a user for this many bytes and for the last bytes, not for each segment. The value is less than the
+# initial receive buffer (net.ipv4.tcp_rmem: 128 KiB), which the kernel would otherwise enlarge (tcp_set_rcvlowat).
 WAKE_BYTES = 32 << 10
 MOST_OPEN = 16_000  # connections at a time of requests without users
 MILLION = 1_000_000
@@ -55,41 +55,41 @@ RANDOM_TIMES = "longfat.guest.kinds.arrivals"  # its users do not wait for respo
 class Traffic:
     """All requests of a run."""
 
-    def __init__(self, stage: RunContext) -> None:
-        self._stage = stage
-        self.ports = {one.name: FIRST_PORT + k for k, one in enumerate(stage.spec.requests)}
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self.ports = {one.name: FIRST_PORT + k for k, one in enumerate(context.spec.requests)}
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._users: dict[str, subprocess.Popen[bytes]] = {}
 
     def prepare(self) -> None:
         """Start every server, and wait until it listens."""
-        for one in self._stage.spec.requests:
-            (self._stage.folder / "requests").mkdir(exist_ok=True)
+        for one in self._context.spec.requests:
+            (self._context.folder / "requests").mkdir(exist_ok=True)
             order = {**dataclasses.asdict(one), "port": self.ports[one.name]}
             self._servers[one.name] = self._start(one.sender, MODULE, "serve", order)
         deadline = time.monotonic() + READY_S
-        for one in self._stage.spec.requests:
-            while not self._stage.network.has_socket(one.sender, self.ports[one.name], TCP_LISTEN):
+        for one in self._context.spec.requests:
+            while not self._context.network.has_socket(one.sender, self.ports[one.name], TCP_LISTEN):
                 if time.monotonic() > deadline:
-                    raise LaboratoryError(f"the server of requests {one.name} does not listen after {READY_S:g} s")
+                    raise GuestError(f"the server of requests {one.name} does not listen after {READY_S:g} s")
                 time.sleep(0.01)
 
     def plan(self) -> None:
-        """Put the start of the users on the time line."""
-        for one in self._stage.spec.requests:
-            self._stage.timeline.at(one.start_us, partial(self._start_users, one))
+        """Plan the start of the users."""
+        for one in self._context.spec.requests:
+            self._context.timeline.at(one.start_us, partial(self._start_users, one))
 
     def finish(self) -> None:
         """Wait for the users, end the servers."""
         for name, process in self._users.items():
-            finish(process, f"program of the users of requests {name}", within_s=self._stage.drain_s)
+            finish(process, f"program of the users of requests {name}", within_s=self._context.drain_s)
         for name, process in self._servers.items():
             process.terminate()
-            finish(process, f"server of requests {name}", within_s=self._stage.drain_s)
+            finish(process, f"server of requests {name}", within_s=self._context.drain_s)
 
     def achieved(self) -> dict[str, Any]:
         """Return the congestion controls of the servers' connections."""
-        folder = self._stage.folder
+        folder = self._context.folder
         return {
             "requests": [{"requests": name, "ccas": _output(folder, name, "serve")["ccas"]} for name in self._servers]
         }
@@ -98,17 +98,17 @@ class Traffic:
         order = {
             **dataclasses.asdict(one),
             "port": self.ports[one.name],
-            "address": self._stage.network.topology.address(one.sender),
-            "seed": self._stage.spec.seed,
-            "origin_ns": self._stage.timeline.origin_ns,
+            "address": self._context.network.topology.address(one.sender),
+            "seed": self._context.spec.seed,
+            "origin_ns": self._context.timeline.origin_ns,
         }
         self._users[one.name] = self._start(one.receiver, RANDOM_TIMES if one.every_us else MODULE, "ask", order)
 
     def _start(self, node: str, module: str, function: str, order: dict[str, Any]) -> subprocess.Popen[bytes]:
         """Start one of the two programs."""
-        output = self._stage.output(f"requests/{order['name']}.{function}.json")
+        output = self._context.output(f"requests/{order['name']}.{function}.json")
         command = program.command(module, function, order)
-        return end_with_run(self._stage.cleanup, self._stage.network.start_tool(node, command, output))
+        return end_with_run(self._context.cleanup, self._context.network.start_tool(node, command, output))
 
 
 def report(spec: RunSpec, folder: Path) -> None:
@@ -252,7 +252,7 @@ class Server:
         except BlockingIOError:
             return False
         except OSError:
-            return True  # its user has gone
+            return True  # its user has left
         return True
 
 
@@ -297,7 +297,7 @@ class Crowd:
         self._errors: Counter[str] = Counter()
 
     def run(self) -> dict[str, Any]:
-        """Send requests until the end; cut off those under way."""
+        """Send requests until the end, which cuts off unfinished requests."""
         self.begin()
         while (now_ns := time.monotonic_ns()) < self._end_ns:
             while self._due and self._due[0][0] <= now_ns:

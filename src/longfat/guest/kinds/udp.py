@@ -20,63 +20,57 @@ from longfat.spec.runspec import RunSpec, Udp
 if TYPE_CHECKING:
     from longfat.guest.run import RunContext
 
-
 ARRIVAL_S = 0.2  # no packet is under way if none arrives for this time, or for a round-trip time if that is longer
 
 
 class Traffic:
     """All UDP traffic of a run."""
 
-    def __init__(self, stage: RunContext) -> None:
-        self._stage = stage
-        self._ports = {one.name: udp.FIRST_PORT + k for k, one in enumerate(stage.spec.udp)}
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self.ports = {one.name: udp.FIRST_PORT + k for k, one in enumerate(context.spec.udp)}
         self._receivers: dict[str, socket.socket] = {}
         self._senders: dict[str, subprocess.Popen[bytes]] = {}
         self._in_time: dict[str, int] = {}
-        self._mtu_bytes = smallest_mtu_bytes(stage.spec)
+        self._mtu_bytes = smallest_mtu_bytes(context.spec)
 
     def prepare(self) -> None:
         """Do nothing: the kernel counts arriving packets."""
 
     def plan(self) -> None:
-        """Open the receiving sockets; put the start of the senders and the samples on the time line."""
-        stage = self._stage
-        for one in stage.spec.udp:
-            with stage.network.inside(one.receiver):
-                self._receivers[one.name] = stage.cleanup.enter_context(udp.open_receiver(self._ports[one.name]))
-            stage.timeline.at(one.start_us, partial(self._start_sender, one))
-            stage.timeline.at(one.start_us + one.duration_us, partial(self._note_received, one))
-        if self._receivers and stage.spec.probes.queue_interval_us:
-            table = stage.cleanup.enter_context((stage.folder / "datagrams.csv").open("w"))
+        """Open the receiving sockets; plan the start of the senders and the samples."""
+        context = self._context
+        for one in context.spec.udp:
+            with context.network.inside(one.receiver):
+                self._receivers[one.name] = context.cleanup.enter_context(udp.open_receiver(self.ports[one.name]))
+            context.timeline.at(one.start_us, partial(self._start_sender, one))
+            context.timeline.at(one.start_us + one.duration_us, partial(self._note_received, one))
+        if self._receivers and context.spec.probes.queue_interval_us:
+            table = context.cleanup.enter_context((context.folder / "datagrams.csv").open("w"))
             print(udp.COLUMNS, file=table)
-            stage.timeline.repeat(stage.spec.probes.queue_interval_us, partial(self._sample, table))
+            context.timeline.repeat(context.spec.probes.queue_interval_us, partial(self._sample, table))
 
     def finish(self) -> None:
         """Wait for the senders and for packets under way, and write udp.json."""
         for name, process in self._senders.items():
-            finish(process, f"program of UDP traffic {name}", within_s=self._stage.drain_s)
+            finish(process, f"program of UDP traffic {name}", within_s=self._context.drain_s)
         arrived = self._arrived()
         while True:
-            time.sleep(max(ARRIVAL_S, longest_rtt_us(self._stage.spec) / 1e6))
+            time.sleep(max(ARRIVAL_S, longest_rtt_us(self._context.spec) / 1e6))
             before, arrived = arrived, self._arrived()
             if arrived == before:
                 break
-        write_json(self._stage.folder / "udp.json", [self._report(one, arrived) for one in self._stage.spec.udp])
-
-    @property
-    def ports(self) -> dict[str, int]:
-        """The port of each receiving socket."""
-        return self._ports
+        write_json(self._context.folder / "udp.json", [self._report(one, arrived) for one in self._context.spec.udp])
 
     def achieved(self) -> dict[str, Any]:
-        """Return nothing: UDP traffic has no settings."""
+        """Return no members: UDP traffic has no settings."""
         return {}
 
     def _report(self, one: Udp, arrived: dict[str, int]) -> dict[str, Any]:
         return report_of("udp", one) | {
             "packet_bytes": self._mtu_bytes,
             "due_packets": round(udp.due_bytes(dataclasses.asdict(one), one.duration_us / 1e6) / self._mtu_bytes),
-            "sent_packets": int((self._stage.folder / f"{one.name}.udp.txt").read_text()) // self._mtu_bytes,
+            "sent_packets": int((self._context.folder / f"{one.name}.udp.txt").read_text()) // self._mtu_bytes,
             "received_packets": self._in_time[one.name],
             "arrived_packets": arrived[one.name],
         }
@@ -88,17 +82,17 @@ class Traffic:
         self._in_time[one.name] = udp.received_packets(self._receivers[one.name])
 
     def _start_sender(self, one: Udp) -> None:
-        address = self._stage.network.topology.address(one.receiver)
-        order = {"address": address, "port": self._ports[one.name], "packet_bytes": self._mtu_bytes}
+        address = self._context.network.topology.address(one.receiver)
+        order = {"address": address, "port": self.ports[one.name], "packet_bytes": self._mtu_bytes}
         command = udp.sender_command({**dataclasses.asdict(one), **order})
-        output = self._stage.output(f"{one.name}.udp.txt")
+        output = self._context.output(f"{one.name}.udp.txt")
         self._senders[one.name] = end_with_run(
-            self._stage.cleanup, self._stage.network.start_tool(one.sender, command, output)
+            self._context.cleanup, self._context.network.start_tool(one.sender, command, output)
         )
 
     def _sample(self, table: TextIO) -> None:
-        """Note the packets received by each socket."""
-        t_us = self._stage.timeline.now_us()
+        """Write the packets received by each socket."""
+        t_us = self._context.timeline.now_us()
         for name, receiver in self._receivers.items():
             packets = udp.received_packets(receiver)
             print(f"{t_us},{name},{packets},{packets * self._mtu_bytes}", file=table)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class Traffic:
     """The web traffic of a run: its programs, and the congestion controls of its servers' sockets."""
 
-    def __init__(self, stage: RunContext) -> None:
-        self._stage = stage
-        self._web = stage.spec.web
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._web = context.spec.web
         self.ports = {users.name: web.FIRST_PORT + k for k, users in enumerate(self._web)}
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._users: dict[str, subprocess.Popen[bytes]] = {}
@@ -35,30 +35,30 @@ class Traffic:
 
     def prepare(self) -> None:
         """Create the files and start every server."""
-        (self._stage.folder / "web").mkdir()
-        files = self._stage.scratch / "web"
+        (self._context.folder / "web").mkdir()
+        files = self._context.scratch / "web"
         web.make_files(files)
         for users in self._web:
-            config = self._stage.scratch / f"{users.name}.nginx"
-            config.write_text(web.server_config(users, self.ports[users.name], files, self._stage.scratch))
-            output = self._stage.output(f"web/{users.name}.server.txt")
-            process = self._stage.network.start(users.sender, web.server_command(config), output)
-            self._servers[users.name] = end_with_run(self._stage.cleanup, process)
+            config = self._context.scratch / f"{users.name}.nginx"
+            config.write_text(web.server_config(users, self.ports[users.name], files, self._context.scratch))
+            output = self._context.output(f"web/{users.name}.server.txt")
+            process = self._context.network.start(users.sender, web.server_command(config), output)
+            self._servers[users.name] = end_with_run(self._context.cleanup, process)
 
     def plan(self) -> None:
-        """Put on the time line the start of the users and the reading of the servers' sockets."""
+        """Plan the start of the users, and the reading of the servers' sockets."""
         for users in self._web:
-            self._stage.timeline.at(users.start_us, partial(self._start_users, users))
+            self._context.timeline.at(users.start_us, partial(self._start_users, users))
             for t_us in web.looks_us(users):
-                self._stage.timeline.at(t_us, partial(self._look, users))
+                self._context.timeline.at(t_us, partial(self._look, users))
 
     def finish(self) -> None:
         """Wait for the users, end the servers."""
         for name, process in self._users.items():
-            finish(process, f"program of the users of {name}", within_s=self._stage.drain_s)
+            finish(process, f"program of the users of {name}", within_s=self._context.drain_s)
         for name, process in self._servers.items():
             process.terminate()
-            finish(process, f"web server of {name}", within_s=self._stage.drain_s)
+            finish(process, f"web server of {name}", within_s=self._context.drain_s)
 
     def achieved(self) -> dict[str, Any]:
         """Return the congestion controls seen for each entry."""
@@ -66,18 +66,18 @@ class Traffic:
 
     def _start_users(self, users: Web) -> None:
         """Start the users of one entry."""
-        order = self._stage.scratch / f"{users.name}.order"
-        address = self._stage.network.topology.address(users.sender)
-        origin_ns = self._stage.timeline.origin_ns
-        users_order = web.users_order(users, self._stage.spec.seed, address, self.ports[users.name], origin_ns)
+        order = self._context.scratch / f"{users.name}.order"
+        address = self._context.network.topology.address(users.sender)
+        origin_ns = self._context.timeline.origin_ns
+        users_order = web.users_order(users, self._context.spec.seed, address, self.ports[users.name], origin_ns)
         order.write_text(json.dumps(users_order))
-        output = self._stage.output(f"web/{users.name}.users.json")
-        process = self._stage.network.start(users.receiver, web.users_command(order), output)
-        self._users[users.name] = end_with_run(self._stage.cleanup, process)
+        output = self._context.output(f"web/{users.name}.users.json")
+        process = self._context.network.start(users.receiver, web.users_command(order), output)
+        self._users[users.name] = end_with_run(self._context.cleanup, process)
 
     def _look(self, users: Web) -> None:
-        """Note the congestion controls of the server's connections."""
-        with self._stage.network.inside(users.sender):
+        """Read the congestion controls of the server's connections."""
+        with self._context.network.inside(users.sender):
             channel: socket.socket = sockets.open_probe()
         with channel:
             port = self.ports[users.name]
@@ -90,11 +90,10 @@ def report(spec: RunSpec, folder: Path) -> None:
 
 
 def web_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
-    """Return web.json from the output of each web traffic's users. Raises KeyError or ValueError if it is "
-    "incomplete."""
+    """Return web.json from the output of the users. Raises KeyError or ValueError if it is incomplete."""
     results = []
     for users in spec.web:
-        said = json.loads((folder / "web" / f"{users.name}.users.json").read_text())
-        counts = {key: said[key] for key in ("bytes_received", "replies", "unfinished", "mean_reply_us", "errors")}
+        found = json.loads((folder / "web" / f"{users.name}.users.json").read_text())
+        counts = {key: found[key] for key in ("bytes_received", "replies", "unfinished", "mean_reply_us", "errors")}
         results.append(report_of("web", users) | {"model": users.model, "users": users.users, **counts})
     return results

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about a host: kernel, programs, network cards, CPU load. Changes nothing."""
+"""Facts about a host: kernel, programs, network cards. Changes nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import dataclasses
 import hashlib
 import json
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,6 @@ PROGRAMS = {
     "tcptrace": ("tcptrace", "-v"),
 }
 """Programs that runs need on a host, and the command that prints the version of each."""
-
-BUSY_S = 0.5
-CPU_FIELDS = 8  # in the first line of /proc/stat (proc(5)): user to steal; user includes the rest
 
 
 def look() -> dict[str, Any]:
@@ -101,18 +97,3 @@ def speed_bps(file: Path) -> int | None:
     except (OSError, ValueError):
         return None
     return mbps * 1_000_000 if mbps > 0 else None
-
-
-def busy_share(stat: Path = Path("/proc/stat"), wait_s: float = BUSY_S) -> float:
-    """Return the busy share of all CPUs, from 0 to 1, over half a second."""
-    before = cpu_ticks(stat.read_text())
-    time.sleep(wait_s)
-    after = cpu_ticks(stat.read_text())
-    idle, total = (new - old for new, old in zip(after, before, strict=True))
-    return 1 - idle / total if total else 0.0
-
-
-def cpu_ticks(stat: str) -> tuple[int, int]:
-    """Return the ticks since boot in which the CPUs were idle or waited for a disk, and all ticks."""
-    ticks = [int(field) for field in stat.splitlines()[0].split()[1 : CPU_FIELDS + 1]]
-    return ticks[3] + ticks[4], sum(ticks)

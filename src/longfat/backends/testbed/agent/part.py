@@ -16,7 +16,7 @@ from longfat.guest.container_init import LATE_US
 from longfat.guest.echo import Echo
 from longfat.guest.network import Cable, Namespaces, Network, Part
 from longfat.guest.run import run
-from longfat.guest.sysctls import LaboratoryError
+from longfat.guest.sysctls import GuestError
 from longfat.spec.runspec import RunSpec
 
 ECHOES = 10
@@ -32,14 +32,14 @@ def main(folder: Path) -> None:
     """
     order = json.loads((folder / "order.json").read_text())
     os.environ.update(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C", TERM="dumb")
-    os.chdir("/")  # no program may hold the agent's folder
+    os.chdir("/")  # no program may keep the agent's folder in use
     for name in ("raw", "scratch"):
         (folder / name).mkdir()
     spec = RunSpec.from_dict(order["spec"])
     try:
         run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part_of(order), Lines(spec))
     except OSError as error:  # not even the outcome could be written
-        _say("failed", str(error))
+        _send("failed", str(error))
 
 
 def part_of(order: dict[str, Any]) -> Part:
@@ -54,20 +54,20 @@ class Lines:
         self._spec = spec
 
     def start(self, network: Network) -> int:
-        """Report settings and paths, and sleep until the start. Raises LaboratoryError if it has passed.
+        """Report settings and paths, and sleep until the start. Raises GuestError if it has passed.
 
-        When the paths are asked for, the hosts at their other ends are ready too.
+        When the commanding machine requests the paths, the hosts at their other ends are ready, too.
         """
-        _asked("ready", network.achieved({}))
-        wait_ns = int(_asked("paths", dict(_round_trips(self._spec, network)))) - time.time_ns()
+        _request("ready", network.achieved({}))
+        wait_ns = int(_request("paths", dict(_round_trips(self._spec, network)))) - time.time_ns()
         if wait_ns < 0:
-            raise LaboratoryError(f"this host heard of the start {-wait_ns / 1e9:.3f} s too late")
+            raise GuestError(f"this host received the start {-wait_ns / 1e9:.3f} s too late")
         time.sleep(wait_ns / 1e9)
         return time.monotonic_ns()
 
     def leave(self) -> None:
         """Report the end of the measurement, and wait for the other hosts."""
-        _asked("measured", None)
+        _request("measured", None)
 
 
 def _round_trips(spec: RunSpec, network: Network) -> Iterator[tuple[int, int | None]]:
@@ -89,15 +89,15 @@ def round_trip_us(address: str) -> int | None:
         return min(echo.rtt_ns.values()) // 1000 if echo.rtt_ns else None
 
 
-def _asked(verb: str, what: object) -> str:
-    """Send a message, and return the line that answers it. Raises LaboratoryError without an agent."""
-    _say(verb, what)
+def _request(verb: str, what: object) -> str:
+    """Send a message, and return the line that answers it. Raises GuestError without an agent."""
+    _send(verb, what)
     answer = sys.stdin.readline()
     if not answer:
-        raise LaboratoryError("the agent has ended")
+        raise GuestError("the agent has ended")
     return answer
 
 
-def _say(verb: str, what: object) -> None:
+def _send(verb: str, what: object) -> None:
     sys.stdout.write(json.dumps({verb: what}) + "\n")
     sys.stdout.flush()

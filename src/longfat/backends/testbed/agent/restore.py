@@ -37,7 +37,7 @@ def record(file: Path, cards: Iterable[str], sysctls: Iterable[str]) -> None:
 
 
 def _card_state(name: str) -> dict[str, Any]:
-    (facts,) = json.loads(_said("ip", "-json", "-details", "link", "show", "dev", name))
+    (facts,) = json.loads(_run("ip", "-json", "-details", "link", "show", "dev", name))
     return {
         "name": name,
         "address": facts["address"],
@@ -75,11 +75,11 @@ def _restore_card(card: dict[str, Any]) -> None:
     if card["made"]:
         return
     _await_name(card["address"], card["name"])
-    _said("ip", "link", "set", "dev", card["name"], "down")
+    _run("ip", "link", "set", "dev", card["name"], "down")
     settings = ["mtu", str(card["mtu"]), "txqueuelen", str(card["txqueuelen"])]
     if card["gso_max_segs"]:
         settings += ["gso_max_segs", str(card["gso_max_segs"])]
-    _said("ip", "link", "set", "dev", card["name"], *settings, "up")
+    _run("ip", "link", "set", "dev", card["name"], *settings, "up")
     set_offloads(card["name"], card["offloads"])
 
 
@@ -110,7 +110,7 @@ def _card_with(address: str) -> str | None:
     return None
 
 
-def _said(*command: str) -> str:
+def _run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise NotRestored(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")

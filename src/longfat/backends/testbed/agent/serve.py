@@ -5,7 +5,7 @@ A message is a line with a JSON object of one key, its verb:
 
 | command | answer |
 |---|---|
-| ``look``, ``clock``, ``busy``, ``end`` | the same verb |
+| ``look``, ``clock``, ``end`` | the same verb |
 | ``prepare``: the order of agent/part.py, but each cable has its link instead of its card | ``ready`` |
 | ``paths``: measure the round trips over the cables | ``paths`` |
 | ``start``: nanoseconds of the epoch | ``measured`` |
@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from longfat.backends.testbed.agent import facts, restore
-from longfat.guest.sysctls import GLOBAL_SYSCTLS, LaboratoryError
-from longfat.system.locks import held
+from longfat.guest.sysctls import GLOBAL_SYSCTLS, GuestError
+from longfat.system.locks import hold
 from longfat.system.parent import end_with_parent
 
 SILENCE_S = 30.0  # the commanding machine sends a message every five seconds
@@ -50,7 +50,7 @@ TAIL_CHARS = 400
 
 def main(folder: Path) -> None:
     """Serve on standard input and output; ``folder`` holds the agent's code, and is removed at the end."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection ends the input, too
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection also ends the input
     signal.signal(signal.SIGTERM, _interrupt)
     agent = Agent(folder)
     try:
@@ -80,7 +80,7 @@ class Agent:
     def serve(self) -> None:
         """Serve until the commanding machine is silent or the connection ends."""
         self._selector.register(0, selectors.EVENT_READ, Lines(self._obey))
-        tell({"here": facts.build()})
+        send({"here": facts.build()})
         while time.monotonic() - self._heard < SILENCE_S:
             for key, _ in self._selector.select(1.0):
                 data = os.read(key.fd, CHUNK)
@@ -93,13 +93,16 @@ class Agent:
 
     def end(self) -> None:
         """End the run's programs, and restore the host."""
+        with self._claim, suppress(restore.NotRestored):  # the next run's agent tries again and reports it
+            self._end_part()
+
+    def _end_part(self) -> None:
+        """End the part of a run, if one was started, and restore the host. Raises NotRestored."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
-        with self._claim:
-            if self._child is not None:
-                with suppress(restore.NotRestored):  # the next run's agent tries again and reports it
-                    restore.restore(self._state)
+            restore.restore(self._state)
+            self._child = None
 
     def _obey(self, line: str) -> None:
         self._heard = time.monotonic()
@@ -114,24 +117,24 @@ class Agent:
             elif verb == "end":
                 self._finish()
             elif verb != "live":
-                tell({verb: {"look": facts.look, "clock": time.time_ns, "busy": facts.busy_share}[verb]()})
+                send({verb: {"look": facts.look, "clock": time.time_ns}[verb]()})
         except (
             OSError,
             ValueError,
             KeyError,
-            LaboratoryError,
+            GuestError,
             restore.NotRestored,
             subprocess.SubprocessError,
         ) as error:
-            tell({"failed": f"{type(error).__name__}: {error}"})
+            send({"failed": f"{type(error).__name__}: {error}"})
 
     def _prepare(self, order: dict[str, Any]) -> None:
         """Claim this host for one run, and start its part."""
         STATE.mkdir(mode=0o700, exist_ok=True)
         try:
-            self._claim.enter_context(held(STATE / "lock", wait=False))
+            self._claim.enter_context(hold(STATE / "lock", wait=False))
         except BlockingIOError as error:
-            raise LaboratoryError("another run uses this host") from error
+            raise GuestError("another run uses this host") from error
         for left in self.folder.parent.glob("*/order.json"):  # left by a killed agent
             shutil.rmtree(left.parent, ignore_errors=True)
         restore.restore(self._state)
@@ -154,7 +157,7 @@ class Agent:
 
     def _pass_on(self, text: str) -> None:
         if self._child is None or self._child.stdin is None:
-            raise LaboratoryError("no run has been prepared")
+            raise GuestError("no run has been prepared")
         self._child.stdin.write(text.encode())
         self._child.stdin.flush()
 
@@ -167,31 +170,27 @@ class Agent:
         except (OSError, ValueError):
             outcome = {"status": "failed", "reason": f"its part of the run ended with status {status}"}
         if outcome["status"] == "ok":
-            tell({"done": outcome})
+            send({"done": outcome})
         else:
-            tell({"failed": "\n".join([outcome["reason"], *_last_words(self.folder)])})
+            send({"failed": "\n".join([outcome["reason"], *_last_words(self.folder)])})
 
     def _collect(self) -> None:
         archive = self.folder / "raw.tar.gz"
         with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
             tar.add(self.folder / "raw", arcname=".")
-        tell({"collect": archive.stat().st_size})
+        send({"collect": archive.stat().st_size})
         with archive.open("rb") as file:
             while data := file.read(CHUNK):
                 _write(data)
 
     def _finish(self) -> None:
         """Restore the host, then answer. The agent stays until the connection ends."""
-        if self._child is not None:
-            self._child.kill()
-            self._child.wait()
-            restore.restore(self._state)
-            self._child = None
-        tell({"end": None})
+        self._end_part()
+        send({"end": None})
 
 
 def _last_words(folder: Path) -> list[str]:
-    """Return the last output of a failed part's programs, whose files are removed."""
+    """Return the last output of the programs of a failed part, whose files will be removed."""
     paths = sorted([*folder.glob("raw/iperf/*.txt"), *folder.glob("scratch/*.tcpdump")])
     texts = ((path.name, path.read_text(errors="replace").strip()) for path in paths)
     return [f"{name}: {text[-TAIL_CHARS:]}" for name, text in texts if text]
@@ -211,7 +210,7 @@ class Lines:
             self._take(line.decode())
 
 
-def tell(message: dict[str, Any]) -> None:
+def send(message: dict[str, Any]) -> None:
     """Send a message to the commanding machine."""
     pass_through(json.dumps(message))
 

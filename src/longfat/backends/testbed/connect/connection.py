@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SSH connections to the agents on the hosts of a lab: their processes, and the messages over them. Knows no runs."""
+"""SSH connections to the agents on the hosts of a lab: their processes and their messages. Independent of runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from longfat.backends.testbed.inventory import Host
 from longfat.system.errors import RigError
 from longfat.system.parent import end_with_parent
 
-BEAT_S = 5.0  # interval of the messages by which a host knows that this machine is alive
+BEAT_S = 5.0  # interval of the messages that show a host that this machine is alive
 CONNECT_S = 20
 GREETING_S = 60.0  # an emulated machine takes seconds to start Python
 ANSWER_S = 120.0

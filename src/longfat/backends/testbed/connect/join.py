@@ -25,7 +25,7 @@ TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.c
 def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us: Mapping[str, int]) -> None:
     """Write the run's raw files into ``folder`` from the files of each host.
 
-    ``shares_us`` has the part of the interfaces' delays that is their cables' own. Raises RigError if a file is missing
+    ``shares_us`` has, for each interface, the delay that its cable adds itself. Raises RigError if a file is missing
     or unreadable, or if two hosts report the same flow or node.
     """
     try:

@@ -3,7 +3,7 @@
 
 A cable's own round trip is part of the declared delay. It is subtracted from delay elements on the path of exactly the
 same traffic, so that each flow has the declared RTT. Its division between the two directions cannot be measured without
-synchronous clocks: each direction counts as half.
+synchronous clocks, so each direction counts as half.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def read_changes(plan: Mapping[str, Any]) -> Changes:
 
 
 def describe(changes: Changes, price: Price, now: datetime, *, rented: bool) -> Iterator[str]:
-    """Yield the lines to decide by before a lab is made or changed."""
+    """Yield the plan as lines for the user's decision, before a lab is made or changed."""
     yield from describe_resources(changes)
     yield from (f"machine {machine}" for machine in changes.machines)
     hours = changes.hours(now)

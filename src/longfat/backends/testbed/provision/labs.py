@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from longfat.backends.testbed.folder import STATE, lab_folder, labs_folder
+from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
 
 INFRA = Path(__file__).resolve().parents[5] / "infra"
@@ -102,10 +102,7 @@ def read_state(folder: Path) -> Standing | None:
 
 def _require_environment(name: str) -> None:
     if name not in ENVIRONMENTS:
-        near = difflib.get_close_matches(name, ENVIRONMENTS, n=1)
-        raise StudyError(
-            f"unknown environment {name!r}; allowed: {', '.join(ENVIRONMENTS)}",
-            hint=f"did you mean {near[0]}?" if near else None,
-        )
+        message, hint = unknown("environment", name, ENVIRONMENTS)
+        raise StudyError(message, hint=hint)
     if not ENVIRONMENTS[name].is_dir():
         raise RigError("the Terraform modules are missing", where=str(ENVIRONMENTS[name]), hint="labs need a checkout")

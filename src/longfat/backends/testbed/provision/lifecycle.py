@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps in the life of a lab: prepare its variables, note its inventory, prepare its machines, remove its files.
 
-Asks nothing: the caller asks the user between two steps.
+Has no questions: the caller asks the user between two steps.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
 from longfat.system.errors import RigError, StudyError
 from longfat.system.files import write_whole
-from longfat.system.locks import held
+from longfat.system.locks import hold
 
 ANSIBLE = INFRA / "ansible"
 KERNEL = "kernel_booted_package"
@@ -47,7 +47,7 @@ Say = Callable[[str], None]
 
 
 @contextmanager
-def alone(lab: Lab) -> Iterator[None]:
+def lock_lab(lab: Lab) -> Iterator[None]:
     """Hold the lab for one command, and remove the plan, which holds all variables, at the end.
 
     Raises RigError if another command holds the lab, or a file of the lab cannot be used, as on a full disk.
@@ -55,7 +55,7 @@ def alone(lab: Lab) -> Iterator[None]:
     with ExitStack() as own:
         try:
             if lab.folder.exists():
-                own.enter_context(held(lab.folder, wait=False, folder=True))
+                own.enter_context(hold(lab.folder, wait=False, folder=True))
             own.callback((lab.folder / PLAN).unlink, missing_ok=True)
             yield
         except BlockingIOError:
@@ -69,7 +69,7 @@ def alone(lab: Lab) -> Iterator[None]:
 
 
 def prepare(lab: Lab, say: Say) -> None:
-    """Write the variables that the user need not state, and check the lab's variables. Raises StudyError, RigError."""
+    """Write the variables that have defaults, and check the lab's variables. Raises StudyError, RigError."""
     assert lab.environment is not None
     find_program()
     if re.search(r"\s", str(lab.folder)):

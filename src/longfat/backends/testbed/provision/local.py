@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables of a lab of the environment ``local`` that the user need not state: key, ports and disk."""
+"""Variables of a lab of the environment ``local`` that have defaults: key, ports and disk."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terraform or OpenTofu on one lab, with its state and data in the lab's folder. Decides and asks nothing."""
+"""Terraform or OpenTofu on one lab, with its state and data in the lab's folder. Takes no decisions."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.backends.testbed.folder import CHOSEN, PLAN, STATE, TERRAFORM_DATA, VARIABLES
+from longfat.study.schema.names import nearest
 from longfat.system.errors import Problem, RigError, StudyError
 from longfat.system.tools import environment_without
 
@@ -60,9 +60,7 @@ def check_variables(folder: Path, module: Path) -> None:
     chosen = _read_object(folder / CHOSEN)
     problems = [Problem(str(path), None, name, "missing") for name in sorted(required - stated.keys() - chosen.keys())]
     for name in sorted(stated.keys() - declared.keys()):
-        near = difflib.get_close_matches(name, declared, n=1)
-        hint = f"did you mean {near[0]}?" if near else None
-        problems.append(Problem(str(path), None, name, "unknown variable", hint))
+        problems.append(Problem(str(path), None, name, "unknown variable", nearest(name, declared)))
     if problems:
         hint = f"infra/terraform/environments/{module.name} describes its variables in README.md and *.tf"
         raise StudyError(f"wrong variables of environment {module.name}", problems=tuple(problems), hint=hint)
@@ -115,7 +113,7 @@ class Terraform:
             status = subprocess.run(argv, env=self._environment(), stdin=subprocess.DEVNULL, check=False).returncode
         if status:
             raise RigError(
-                f"terraform apply ended with exit status {status}; see its message above. The state lists what it made",
+                f"terraform apply ended with exit status {status}; see its message above. The state lists what exists",
                 where=str(self.folder / STATE),
                 hint=self.again,
             )

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from longfat.guest.counters import PRESSURE, pressure_us
 
-CALM_SHARE = 0.05  # share of an interval in which some task waited for a CPU
+IDLE_SHARE = 0.05  # share of an interval in which some task waited for a CPU
 LOOK_S = 2.0
 PATIENCE_S = 300.0  # after that the run is repeated anyway, and reports the result
 
 
-def wait_for_calm(
+def wait_for_idle_cpu(
     file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep, patience_s: float = PATIENCE_S
 ) -> bool:
     """Wait until hardly any task waits for a CPU; return whether that happened.
@@ -27,7 +27,7 @@ def wait_for_calm(
         now = pressure_us(file)
         if before is None or now is None:
             return False
-        if now - before < CALM_SHARE * LOOK_S * 1e6:
+        if now - before < IDLE_SHARE * LOOK_S * 1e6:
             return True
         before = now
     return False
