@@ -87,9 +87,9 @@ def hosts(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterato
         yield folder
 
 
-def start(root: Path, hosts: Path, on: str) -> subprocess.Popen[str]:
+def start(root: Path, hosts: Path, on: str, results: str = "results") -> subprocess.Popen[str]:
     """Start the command ``run`` on hosts."""
-    line = ["run", "tiny", "--backend", "fake", "--results", str(root / "results"), "--on", on, "--jobs", "2"]
+    line = ["run", "tiny", "--backend", "fake", "--results", str(root / results), "--on", on, "--jobs", "2"]
     ssh = {"LONGFAT_SSH": f"ssh -F {hosts}/config -o BatchMode=yes -o ConnectTimeout=5"}
     command = [sys.executable, "-m", "longfat", *line]
     environment = os.environ | on_nodes(root) | ssh
@@ -113,5 +113,5 @@ def test_a_host_that_is_lost_is_named_and_the_others_do_its_runs(hosts: Path, re
 
 
 def test_a_command_without_any_host_ends_with_the_message_of_ssh(hosts: Path, repository: Path) -> None:
-    said, _ = (command := start(repository, hosts, "ssh:nowhere")).communicate(timeout=120)
+    said, _ = (command := start(repository, hosts, "ssh:nowhere", "none")).communicate(timeout=120)
     assert command.returncode == 3 and "no host is left" in said, said
