@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from longfat.system.errors import StudyError
 from longfat.backends.testbed.inventory import load_inventory
+from longfat.system.errors import StudyError
 
 GROUPS = {"sender": "senders", "receiver": "receivers", "router": "routers"}
 SSH_PORT = 22
