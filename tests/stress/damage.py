@@ -72,7 +72,7 @@ def _results(chance: random.Random, results: Path, pattern: str, verb: str, expe
     answer = call("report", *([] if verb == "front page" else ["small"]))
     if verb == "front page":
         answer = Answer(answer.status, (results.parent / "index.html").read_text(encoding="utf-8"))
-    named = str(path) in answer.output or (not path.exists() and "no report yet" in answer.output)
+    named = str(path) in answer.output or (not path.exists() and f"{path.parent.name}/{path.name}" not in answer.output)
     assert named or not answer.refused, f"{what}: refused without its name: {answer.output}"
     # A damaged record counts as missing.
     named = named or (answer.status == 4 and any((results / "raw/.damaged").glob("*")))

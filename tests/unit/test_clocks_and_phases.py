@@ -10,6 +10,7 @@ import pytest
 
 from longfat.backends import ns2, ns3
 from longfat.backends.simulated import achieved
+from longfat.data.study_folder import StudyFolder
 from longfat.guest.wire import Wire
 from longfat.plan import build_plan
 from longfat.plan.model import Plan
@@ -35,7 +36,13 @@ experiments:
 """
 PACKET_NS = 1538 * 8 * 50  # at 20 Mbit/s
 CLIENTS_SERVERS = ("client", "server")
+NO_TIME = "    hosts: {processing_time: {jitter: 0 us}}\n"
 EXACT = "    clock_tolerance: 0 ppm\n    phases: fixed\n"
+
+
+def folder(tmp_path: Path, text: str = STUDY) -> StudyFolder:
+    (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
+    return StudyFolder(tmp_path)
 
 
 def plan(tmp_path: Path, text: str = STUDY, backend: str = "virtual") -> Plan:
@@ -152,3 +159,37 @@ def test_simulators_have_the_drawn_rate_and_delay(tmp_path: Path) -> None:
     assert (float(mbps), float(delay_us)) == (pytest.approx(megabits, rel=1e-8), port.egress.distance_ns / 1000)
     link = next(line for line in ns3.description(spec).splitlines() if line.startswith("link 0 "))
     assert int(link.split()[3]) == port.egress.distance_ns // 2
+
+
+ONE_RATE = STUDY.replace("host_rate: 1 Gbit/s, ", "")
+LOT = "{kind: parking_lot, bottlenecks: 2, rate: 20 Mbit/s, rtt: 30 ms, host_rate: 20 Mbit/s}"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (STUDY, None),
+        (ONE_RATE, None),
+        (STUDY + EXACT, "phases"),
+        (STUDY + "    phases: fixed\n", "phases"),
+        (STUDY + "    phases: fixed\n    hosts: {processing_time: {jitter: 600 us}}\n", None),
+        (STUDY + "    clock_tolerance: 0 ppm\n", None),
+        (ONE_RATE + "    clock_tolerance: 0 ppm\n" + NO_TIME, "clock_tolerance"),
+        (STUDY + "    clock_tolerance: 0 ppm\n" + NO_TIME, None),
+        (ONE_RATE.replace("receivers: 2}", "receivers: 2, bottleneck_queue: {kind: codel}}") + EXACT, None),
+        (ONE_RATE.replace("from: client2", "from: client1") + EXACT, None),
+    ],
+)
+def test_flows_in_exact_step_at_a_drop_tail_queue_are_warned_of(tmp_path: Path, text: str, key: str | None) -> None:
+    keys = [one.key for one in folder(tmp_path, text).warnings if "drop-tail" in one.message]
+    assert keys == ([f"experiments[0].{key}"] if key else [])
+
+
+def test_rates_of_a_row_of_bottlenecks_are_compared_too(tmp_path: Path) -> None:
+    text = STUDY.replace(STUDY.split("topology: ")[1].split("\n")[0], LOT)
+    text = text.replace("server1", "server").replace("server2", "sink1").replace("client2", "cross1")
+    text += "    clock_tolerance: 0 ppm\n" + NO_TIME
+    faster = text.replace("host_rate: 20 Mbit/s", "host_rate: 30 Mbit/s").replace("bottlenecks: 2", "bottlenecks: 1")
+    key = "experiments[0].clock_tolerance"
+    assert key in {one.key for one in folder(tmp_path, text).warnings}
+    assert key not in {one.key for one in folder(tmp_path, faster).warnings}

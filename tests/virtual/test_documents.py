@@ -30,6 +30,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def done(page: Path, checkout: Path) -> None:
+    shutil.rmtree(checkout / "experiments/buffers", ignore_errors=True)  # each page creates it
     for command, output in follow(page, checkout):
         assert agrees(command.output, output), f"$ {command.line}\n{output}"
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from longfat.spec.units import Rate
 from longfat.study.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.study.catalog.sysctls import SYSCTLS, any_interface
+from longfat.study.exact import exact_step
 from longfat.study.idle import idle_repetitions
 from longfat.study.models import Experiment, HostKeys, Hosts
 from longfat.study.schema.names import Finding, Path, nearest
@@ -54,7 +55,7 @@ def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
     found: dict[tuple[str | int, ...], list[tuple[str, Finding]]] = {}
     for point in swept.points:
         place = ", ".join(f"{name}={label}" for name, label in point.labels.items())
-        for finding in _idle_queues(point.experiment, hosts):
+        for finding in (*_idle_queues(point.experiment, hosts), *exact_step(point.experiment, hosts)):
             found.setdefault(finding.path, []).append((place, finding))
     for places in found.values():
         place, first = places[0]
