@@ -30,7 +30,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def done(page: Path, checkout: Path) -> None:
-    shutil.rmtree(checkout / "experiments/buffers", ignore_errors=True)  # each page creates it
+    for folder in ("experiments", "results"):  # each page creates the study
+        shutil.rmtree(checkout / folder / "buffers", ignore_errors=True)
     for command, output in follow(page, checkout):
         assert agrees(command.output, output), f"$ {command.line}\n{output}"
 
