@@ -46,8 +46,8 @@ PICTURES = {
 }
 """Figures, each with its study and the experiment whose evidence it shows."""
 
-STUDIES = {f"{name}.svg": name for name in ("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006")}
-"""Pictures of all claims of a study."""
+STUDIES = {f"{path.parent.name}.svg": path.parent.name for path in HERE.parents[1].glob("experiments/[a-z]*/evidence")}
+"""Pictures of all claims of a study, for each study with evidence."""
 
 DECIDED_BY_RUNS = ("measured", "calibrated", "law", "inconsistent")
 NUMBER = re.compile(r"-?\d(?:[\d,.]*\d)?")
