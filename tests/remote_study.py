@@ -31,13 +31,21 @@ experiments:
       product: {window: [64 KiB, 128 KiB, 256 KiB, 512 KiB, 1 MiB, 2 MiB]}
     repetitions: 2
 """
-# Registers the backend ``fake`` in each process, with the duration of runs that the node's variable names.
+# Registers the backend ``fake`` in each process, with the duration of runs that a variable of the node names. While the
+# file exists that another variable names, no run of the node begins.
 SITE = """
 import os
+import time
 import fake_backend as fake
 
+class NodeBackend(fake.FakeBackend):
+    def run(self, spec, folder):
+        while os.path.exists(os.environ.get("NODE_HOLD", "")):
+            time.sleep(0.05)
+        super().run(spec, folder)
+
 seconds = float(os.environ.get("NODE_SECONDS", "0.4"))
-fake.open_backend = lambda name, say, **settings: fake.FakeBackend(wall_seconds=seconds)
+fake.open_backend = lambda name, say, **settings: NodeBackend(wall_seconds=seconds)
 """
 
 
@@ -63,15 +71,20 @@ def alone(root: Path) -> dict[str, str]:
     return dataset_of(root / "alone")
 
 
-def workers(mark: str) -> list[int]:
-    """Return the processes of Dask workers whose command line contains ``mark``."""
+def processes(word: str, mark: str) -> list[int]:
+    """Return the processes whose command line has the word and contains ``mark``."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             words = path.read_bytes().decode(errors="replace").split("\0")
-            if "distributed.cli.dask_worker" in words and mark in " ".join(words):
+            if word in words and mark in " ".join(words):
                 found.append(int(path.parent.name))
     return found
+
+
+def workers(mark: str) -> list[int]:
+    """Return the processes of Dask workers whose command line contains ``mark``."""
+    return processes("distributed.cli.dask_worker", mark)
 
 
 def recorded(results: Path) -> int:

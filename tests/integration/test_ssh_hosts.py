@@ -15,13 +15,14 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from remote_study import alone, dataset_of, on_nodes, recorded, workers, write_repository
+from remote_study import alone, dataset_of, on_nodes, processes, workers, write_repository
 from slurm import PACKAGES, refuse
 
 from longfat.builds.packages import missing_packages
 from longfat.execute.record.verify import find_records
 
-HOSTS = ("alpha", "beta")
+# Runs of the host alpha wait for the test; those of beta take ten minutes, so that it has one when it is killed.
+HOSTS = {"alpha": {"NODE_HOLD": "{folder}/hold"}, "beta": {"NODE_SECONDS": "600.25"}}
 SERVER = """
 ListenAddress 127.0.0.1
 Port {port}
@@ -63,7 +64,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterato
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")], check=True)
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)  # sshd(8) as root wants it
-    with ExitStack() as own, (folder / "config").open("w") as config:
+    with ExitStack() as resources, (folder / "config").open("w") as config:
         for host in HOSTS:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
@@ -72,13 +73,14 @@ def hosts(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterato
             config.write(CLIENT.format(port=port, folder=folder, host=host))
             program = folder / host / "checkout/.venv/bin/python"
             program.parent.mkdir(parents=True)
-            variables = " ".join(f"{name}={value}" for name, value in on_nodes(repository).items())
+            for_host = {name: value.format(folder=folder) for name, value in HOSTS[host].items()}
+            variables = " ".join(f"{name}={value}" for name, value in (on_nodes(repository) | for_host).items())
             program.write_text(f'#!/bin/sh\n{variables} exec {sys.executable} "$@"\n')
             program.chmod(0o755)
             sshd = shutil.which("sshd", path="/usr/sbin:/usr/bin") or "sshd"
             server = subprocess.Popen([sshd, "-D", "-f", str(folder / f"{host}.conf")], stderr=subprocess.DEVNULL)
-            own.callback(server.wait)
-            own.callback(server.terminate)
+            resources.callback(server.wait)
+            resources.callback(server.terminate)
             deadline = time.monotonic() + 30
             while not listens(port):
                 assert time.monotonic() < deadline and server.poll() is None, "sshd does not start"
@@ -98,12 +100,14 @@ def start(root: Path, hosts: Path, on: str, results: str = "results") -> subproc
 
 def test_a_host_that_is_lost_is_named_and_the_others_do_its_runs(hosts: Path, repository: Path) -> None:
     on = ",".join([*(f"{name}:{hosts}/{name}/checkout" for name in HOSTS), "nowhere"])
+    (hosts / "hold").touch()
     command = start(repository, hosts, f"ssh:{on}")
-    while recorded(repository / "results") < 2:
+    while not processes("sleep", HOSTS["beta"]["NODE_SECONDS"]):
         assert command.poll() is None, command.communicate()
         time.sleep(0.05)
     for process in workers(" --name beta"):
         os.kill(process, signal.SIGKILL)
+    (hosts / "hold").unlink()
     said, _ = command.communicate(timeout=120)
     assert command.returncode == 0, said
     assert "the worker on nowhere ended with status 255" in said and "the worker on beta ended" in said
