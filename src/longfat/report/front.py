@@ -98,7 +98,7 @@ def _card(study: StudyFolder, plans: Mapping[Path, Plan], baselines: Sequence[Ba
             verdicts = [one.verdict for one in evidence.judged]
         card.coverage = coverage(study.figures, verdicts, study.header) if verdicts else ()
     with _noted(faults):
-        readme = read_readme(study.path, [one.claim for one in verdicts])
+        readme = read_readme(study.readme, [one.claim for one in verdicts])
         card.question = readme.question
         card.counts = tally(one.counted for one in verdicts)
         card.parts = forest(by_section(verdicts), lambda one: one.category in ("measured", "calibrated"))

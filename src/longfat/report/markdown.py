@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from longfat.data.study_folder import README
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.relations.bind import RelationError
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, apart
 from longfat.report.findings import MODERN, sentence
 from longfat.report.page import cell, words
-from longfat.report.readme import README
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 

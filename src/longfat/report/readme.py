@@ -13,11 +13,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-README = "README.md"
 ANSWER = "answer"
 _ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -52,12 +50,9 @@ class Readme:
         return tuple(cause for cause in self.causes if claim in cause.claims)
 
 
-def read_readme(study: Path, claims: Iterable[str]) -> Readme:
-    """Read the README of a study's folder; an empty one if it is missing."""
-    path = study / README
-    if not path.exists():
-        return Readme()
-    blocks = list(_blocks(_COMMENT.sub("", path.read_text(encoding="utf-8"))))
+def read_readme(text: str, claims: Iterable[str]) -> Readme:
+    """Return the quoted parts of the text of a study's README."""
+    blocks = list(_blocks(_COMMENT.sub("", text)))
     intro = [text for heading, text in blocks if heading is None][1:]  # after the citation
     answer = [text for heading, text in blocks if heading is not None and heading.lower() == ANSWER]
     reasons = [text for heading, text in blocks if heading is not None and not _ELSEWHERE.search(heading)]
@@ -113,6 +108,6 @@ def _html(blocks: Iterable[str]) -> str:
 
     Each block becomes one line, so that a number at the beginning of a line does not begin a list.
     """
-    markdown = MarkdownIt("commonmark", {"html": False})
+    markdown = MarkdownIt("commonmark", {"html": False}).disable("image")  # a page loads nothing
     lines = "\n\n".join(" ".join(block.split()) for block in blocks)
     return str(markdown.render(_LINK.sub(r"\1", lines))).strip()

@@ -175,7 +175,7 @@ class Report:
     @cached_property
     def readme(self) -> Readme:
         """The question, the answer and the causes in the study's README."""
-        return read_readme(self.folder.path, [verdict.claim for verdict in self.verdicts])
+        return read_readme(self.folder.readme, [verdict.claim for verdict in self.verdicts])
 
     @cached_property
     def causes(self) -> Causes:
