@@ -31,18 +31,21 @@ from longfat.system.trust import require_trust
 if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when needed
     from longfat.figures.document import Catalogue, FiguresDocument
     from longfat.relations.claims import Claim
+    from longfat.relations.headlines import HeadlinesDocument
     from longfat.relations.paper import PaperNumbers
 
 MANIFEST = "study.yaml"
 CLAIMS = "claims.yaml"
 FIGURES = "figures.yaml"
+HEADLINES = "headlines.yaml"
 README = "README.md"
+NOTES = "notes.md"
 REFERENCE = "reference"  # the folder of committed references
 
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A folder with a study.yaml; claims.yaml and figures.yaml may be absent.
+    """A folder with a study.yaml; claims.yaml, figures.yaml and headlines.yaml may be absent.
 
     ``given`` values of unknowns replace their defaults in the study of ``base``, from which the claims come. If
     ``only`` names experiments, the study has no others. A file is read when it is first needed; StudyError lists all
@@ -103,6 +106,15 @@ class StudyFolder:
         if self.base is not None:
             return self.base.claims
         return claims_of(self._source(CLAIMS), self.study) if self.has(CLAIMS) else ()
+
+    @cached_property
+    def headlines(self) -> HeadlinesDocument | None:
+        """The paper's question and main conclusions in headlines.yaml; None without the file."""
+        from longfat.relations.headlines import headlines_of
+
+        if self.base is not None:
+            return self.base.headlines
+        return headlines_of(self._source(HEADLINES), self.study, self.claims) if self.has(HEADLINES) else None
 
     @cached_property
     def papers(self) -> Mapping[str, PaperNumbers]:
@@ -172,16 +184,15 @@ class StudyFolder:
             reason = error.strerror or str(error)
             raise StudyError(f"the file cannot be read: {reason}", where=str(self.path / file)) from error
 
-    @property
-    def readme(self) -> str:
-        """The text of README.md; "" without one. Raises StudyError if it is not UTF-8 text."""
-        if not self.has(README):
+    def text_of(self, file: str) -> str:
+        """Return the text of a file for people; "" if it is absent. Raises StudyError if it is not UTF-8."""
+        if not self.has(file):
             return ""
         try:
-            return self._content(README).decode("utf-8")
+            return self._content(file).decode("utf-8")
         except UnicodeDecodeError as error:
             message = f"the file is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
-            raise StudyError(message, where=str(self.path / README)) from error
+            raise StudyError(message, where=str(self.path / file)) from error
 
     def pace(self, profile: str, stack: str) -> dict[str, float]:
         """Return measured over modelled time of runs by experiment, from the nearest reference.
@@ -196,10 +207,11 @@ class StudyFolder:
         return dict(max(found, key=lambda one: one[0])[1]) if found else {}
 
     def check(self) -> None:
-        """Raise StudyError with all problems of the manifest, or else with all of claims and figures."""
+        """Raise StudyError with all problems of the manifest, or else with all of claims, headlines and figures."""
         _ = self.study
         problems: list[Problem] = []
-        for read in (lambda: self.claims, lambda: self.figures, lambda: self.readme):
+        texts = (lambda: self.text_of(README), lambda: self.text_of(NOTES))
+        for read in (lambda: (self.claims, self.headlines), lambda: self.figures, *texts):
             try:
                 read()
             except StudyError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a study's README.md that the report quotes: the question, the answer, and the causes of verdicts.
+"""The parts of a study's README.md and notes.md that the report quotes: question, answer, and causes of verdicts.
 
 The question is the text between the citation below the first heading and the first table or further heading. The
 answer is the section "Answer". A cause is a paragraph or an item that names a claim in backticks; if a text has the
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from markdown_it import MarkdownIt
+
+from longfat.data.study_folder import NOTES, README, StudyFolder
 
 ANSWER = "answer"
 _ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims", re.IGNORECASE)
@@ -50,11 +52,17 @@ class Readme:
         return tuple(cause for cause in self.causes if claim in cause.claims)
 
 
-def read_readme(text: str, claims: Iterable[str]) -> Readme:
-    """Return the quoted parts of the text of a study's README."""
+def quoted(folder: StudyFolder, claims: Iterable[str]) -> Readme:
+    """Return the quoted parts of a study's README and of its notes. Raises StudyError if they cannot be read."""
+    return read_readme(folder.text_of(README), claims, folder.text_of(NOTES))
+
+
+def read_readme(text: str, claims: Iterable[str], notes: str = "") -> Readme:
+    """Return the quoted parts of a study's README and of its notes, from their texts."""
     blocks = list(_blocks(_COMMENT.sub("", text)))
     intro = [text for heading, text in blocks if heading is None][1:]  # after the citation
     answer = [text for heading, text in blocks if heading is not None and heading.lower() == ANSWER]
+    blocks += _blocks(_COMMENT.sub("", notes))
     reasons = [text for heading, text in blocks if heading is not None and not _ELSEWHERE.search(heading)]
     return Readme(_html(intro), _html(answer), tuple(_causes(reasons, tuple(claims))))
 
