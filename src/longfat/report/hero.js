@@ -57,8 +57,9 @@
     const x = (value) => LEFT + (W - LEFT - RIGHT) * (value - low) / (high - low || 1);
     const y = (value) => H - BOTTOM - (H - TOP - BOTTOM) * (value - bottom) / (top - bottom);
     const drawing = shape("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `goodput by ${chosen.factor}` });
-    for (let step = 0; step <= 4; step++) {
-      const value = bottom + (top - bottom) * step / 4;
+    const power = 10 ** Math.floor(Math.log10((top - bottom) / 4));
+    const step = power * ([1, 2, 2.5, 5].find((one) => one * power >= (top - bottom) / 5) ?? 10);
+    for (let value = Math.ceil(bottom / step) * step; value <= top; value += step) {
       drawing.append(shape("path", { class: "grid", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }), shape("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(+value.toPrecision(3))));
     }
     const at = xs.filter((_, place) => place % Math.ceil(xs.length / 8) === 0);

@@ -27,6 +27,7 @@ _FIRST_ITEM = re.compile(r"^(?:- |1\. )")  # as in CommonMark: in a paragraph an
 _NAMED = re.compile(r"`([a-z0-9*-]+)`")
 _HEAD = re.compile(r"\*\*(.+?)\*\*")
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+_SENTENCE = re.compile(r"(?s)<p>(.{30,}?[.!?])\s+(?=[A-Z])(.*)")
 MOST = 2  # paragraphs that only mention a claim
 
 
@@ -46,6 +47,12 @@ class Readme:
     question: str = ""
     answer: str = ""
     causes: Sequence[Cause] = ()
+
+    @property
+    def first(self) -> tuple[str, str]:
+        """The first sentence of the answer, and the rest, both as HTML."""
+        found = _SENTENCE.match(self.answer)
+        return (found[1], f"<p>{found[2]}") if found else (self.answer, "")
 
     def of(self, claim: str) -> tuple[Cause, ...]:
         """Return the causes of a claim."""
