@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from longfat.data.study_folder import NOTES, README
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.relations.bind import RelationError
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, apart
@@ -18,7 +19,6 @@ from longfat.relations.headlines import RULE
 from longfat.report.findings import MODERN, sentence
 from longfat.report.headlines import HEAD, headline_counts, headline_rows
 from longfat.report.page import cell, words
-from longfat.report.readme import NOTES, README
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 
