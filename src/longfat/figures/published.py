@@ -88,7 +88,7 @@ class WithSources(Closed):
     laws: tuple[Law, ...] = Field((), description="formulas as curves, with style lines")
 
     def source_findings(self, factors: Factors) -> Iterator[Finding]:
-        """Yield the faults of files, and those of formulas for the first value of each factor."""
+        """Yield the faults of files, and of formulas at the first value of each factor."""
         yield from published_findings(self.published)
         for place, law in enumerate(self.laws):
             try:
