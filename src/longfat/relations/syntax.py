@@ -16,7 +16,7 @@ from lark.exceptions import VisitError
 
 from longfat.metrics import METRICS
 from longfat.relations.bind import Item, Loop, RelationError, Term, Value
-from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Agreement, Comparator, Limits
+from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Comparator, Limits
 from longfat.relations.nodes import (
     Binary,
     Count,
@@ -105,7 +105,7 @@ def _compared(left: Expression, sign: Comparator, right: Expression, spread: flo
         if sign in "=~" and spread is None and isinstance(right, Number) and number == 0:
             raise RelationError("0 has no relative tolerance; write `0 ± SPREAD` with the paper's own")
         if spread is not None and terms_of(left):
-            return Comparison(left, Agreement(number, spread), printed=number)
+            return Comparison(left, Limits.within_error(number, spread), printed=number, error=spread)
         printed = number if sign in "=~" else None
         return Comparison(left, Limits.of(sign, number, spread), printed=printed, approximate=sign == "~")
     if sign in "<>":
