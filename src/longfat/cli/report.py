@@ -173,7 +173,8 @@ def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console
     rows = [verdict for verdict in verdicts if every or verdict.verdict in DOUBTFUL]
     table = Table(*columns, title="verdicts" if every else "verdicts that need attention (all: --all)")
     for verdict in rows:
-        word = Text(verdict.words, style=COLOURS[verdict.verdict])
+        word = Text(verdict.verdict, style=COLOURS[verdict.verdict])
+        word.append(f"\n{verdict.why}" if verdict.why else "", style="default")
         stated = [Text(verdict.paper)] if header.paper else []
         table.add_row(Text(verdict.claim), word, *stated, Text(measured(verdict)))
     if rows:

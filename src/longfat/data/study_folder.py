@@ -27,17 +27,19 @@ from longfat.system.errors import Problem, StudyError
 if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when needed
     from longfat.figures.document import Catalogue, FiguresDocument
     from longfat.relations.claims import Claim
+    from longfat.relations.headlines import HeadlinesDocument
     from longfat.relations.paper import PaperNumbers
 
 MANIFEST = "study.yaml"
 CLAIMS = "claims.yaml"
 FIGURES = "figures.yaml"
+HEADLINES = "headlines.yaml"
 REFERENCE = "reference"  # the folder of committed references
 
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A folder with a study.yaml; claims.yaml and figures.yaml may be absent.
+    """A folder with a study.yaml; claims.yaml, figures.yaml and headlines.yaml may be absent.
 
     ``given`` values of unknowns replace their defaults in the study of ``base``, from which the claims come. If
     ``only`` names experiments, the study has no others. A file is read when it is first needed; StudyError lists all
@@ -100,6 +102,15 @@ class StudyFolder:
         return claims_of(self._source(CLAIMS), self.study) if self.has(CLAIMS) else ()
 
     @cached_property
+    def headlines(self) -> HeadlinesDocument | None:
+        """The paper's question and main conclusions in headlines.yaml; None without the file."""
+        from longfat.relations.headlines import headlines_of
+
+        if self.base is not None:
+            return self.base.headlines
+        return headlines_of(self._source(HEADLINES), self.study, self.claims) if self.has(HEADLINES) else None
+
+    @cached_property
     def papers(self) -> Mapping[str, PaperNumbers]:
         """The paper's own numbers by claim."""
         from longfat.relations.paper import printed_numbers
@@ -153,10 +164,10 @@ class StudyFolder:
         return dict(max(found, key=lambda one: one[0])[1]) if found else {}
 
     def check(self) -> None:
-        """Raise StudyError with all problems of the manifest, or else with all of claims and figures."""
+        """Raise StudyError with all problems of the manifest, or else with all of claims, headlines and figures."""
         _ = self.study
         problems: list[Problem] = []
-        for read in (lambda: self.claims, lambda: self.figures):
+        for read in (lambda: (self.claims, self.headlines), lambda: self.figures):
             try:
                 read()
             except StudyError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a study's README.md that the report quotes: the question, the answer, and the causes of verdicts.
+"""The parts of a study's README.md and notes.md that the report quotes: question, answer, and causes of verdicts.
 
 The question is the text between the citation below the first heading and the first table or further heading. The
 answer is the section "Answer". A cause is a paragraph or an item that names a claim in backticks; if a text has the
@@ -18,6 +18,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 README = "README.md"
+NOTES = "notes.md"
 ANSWER = "answer"
 _ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -60,6 +61,8 @@ def read_readme(study: Path, claims: Iterable[str]) -> Readme:
     blocks = list(_blocks(_COMMENT.sub("", path.read_text(encoding="utf-8"))))
     intro = [text for heading, text in blocks if heading is None][1:]  # after the citation
     answer = [text for heading, text in blocks if heading is not None and heading.lower() == ANSWER]
+    if (notes := study / NOTES).exists():
+        blocks += _blocks(_COMMENT.sub("", notes.read_text(encoding="utf-8")))
     reasons = [text for heading, text in blocks if heading is not None and not _ELSEWHERE.search(heading)]
     return Readme(_html(intro), _html(answer), tuple(_causes(reasons, tuple(claims))))
 
