@@ -13,13 +13,12 @@ from rich.console import Console
 
 from longfat.cli import evidence
 from longfat.cli.rows import evidenced_papers
-from longfat.data.study_folder import HEADLINES, StudyFolder
+from longfat.data.study_folder import HEADLINES, NOTES, README, StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
 from longfat.report.findings import MODERN
 from longfat.report.markdown import BEGIN, END, PAGE, between, overview, renewed, studies_table, verdicts_page
-from longfat.report.readme import NOTES, README
 from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]

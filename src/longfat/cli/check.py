@@ -24,6 +24,7 @@ from longfat.relations.headlines import HeadlinesDocument
 from longfat.study.schema.json_schema import JsonSchema
 from longfat.study.study_schema import json_schema
 from longfat.system.errors import Problem, StudyError
+from longfat.system.trust import agree
 
 FORMAT = 2  # format of the files that the schemas describe
 File = Literal["study", "claims", "figures", "headlines"]
@@ -38,6 +39,7 @@ def check(
     out: Output,
     study: MaybeStudy = None,
     schema: Annotated[File | None, typer.Option(help="print the JSON Schema of this file of studies instead")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="let the study's programs run with your rights")] = False,
 ) -> bool | int:
     """Check manifest, claims, headlines and figures of a study, and name every problem."""
     if schema:
@@ -46,6 +48,9 @@ def check(
     if study is None:
         raise StudyError("no study is named", hint="`longfat check STUDY`; `./just check` alone runs the linters")
     folder = find_study(study)
+    if trust:
+        for program in folder.programs:
+            agree(program)
     problems = _problems(folder, raised=not out.as_json)
     warnings = () if problems else folder.warnings
     out.result(

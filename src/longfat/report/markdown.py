@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from longfat.data.study_folder import NOTES, README
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.relations.bind import RelationError
 from longfat.relations.counting import CATEGORIES, apart
@@ -20,7 +21,6 @@ from longfat.report.findings import MODERN, sentence
 from longfat.report.headlines import HEAD, headline_counts, headline_rows
 from longfat.report.numbers import allowed, interval, shown
 from longfat.report.page import cell
-from longfat.report.readme import NOTES, README
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 

@@ -35,7 +35,7 @@ from longfat.report.forest import Part, by_section, forest
 from longfat.report.headlines import HEAD, headline_rows
 from longfat.report.page import render, write_page
 from longfat.report.provenance import digests_of, exclusions_of, provenance
-from longfat.report.readme import Cause, Readme, read_readme
+from longfat.report.readme import Cause, Readme, quoted
 from longfat.report.settings import achieved, settings_of
 from longfat.study.models import Header
 from longfat.system.checksums import checksums_of, write_checksums
@@ -186,7 +186,7 @@ class Report:
     @cached_property
     def readme(self) -> Readme:
         """The question, the answer and the causes in the study's README."""
-        return read_readme(self.folder.path, [verdict.claim for verdict in self.verdicts])
+        return quoted(self.folder, [verdict.claim for verdict in self.verdicts])
 
     @cached_property
     def causes(self) -> Causes:
