@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.plan import PlannedRun
 from longfat.relations.judge import Verdict, read_verdicts
-from longfat.relations.limits import Limits
+from longfat.relations.syntax import parse
 from longfat.system.errors import RigError, StudyError
 
 HEAD = "format: 2\nstudy: small\nclaims:\n"
@@ -269,8 +270,34 @@ def test_a_faulty_table_is_refused_with_file_and_line(tmp_path: Path, cells: str
     assert message in str(caught.value)
 
 
-def test_limits_are_those_of_the_policy() -> None:
-    assert Limits.of("=", 100) == Limits(95, 105, True)
-    assert Limits.of("~", 100) == Limits(90, 110, True)
-    assert Limits.of("=", -1) == Limits(-1.05, -0.95, True)
-    assert (Limits.of("<=", 100).high, Limits.of(">=", 100).low) == (105, 95)
+LIMITS = {
+    "goodput[a] = 100": (95, 105),
+    "goodput[a] ~ 100": (90, 110),
+    "goodput[a] - goodput[b] = -1.5": (-1.55, -1.45),
+    "goodput[a] - goodput[b] ~ 70": (65, 75),
+    "gain(goodput[a], goodput[b]) ~ 8": (7.5, 8.5),
+    "goodput[a] >= 100": (100, math.inf),
+    "goodput[a] / goodput[b] <= 1": (-math.inf, 1.01),
+    "goodput[a] >= goodput[b]": (0.99, math.inf),
+    # Half of a small difference of two printed numbers, and 5 % of a large one.
+    "goodput[a] / goodput[b] = 886 / 897": ((886 - 5.5) / 897, (886 + 5.5) / 897),
+    "goodput[a] / goodput[b] = 600 / 300": (1.9, 2.1),
+    # A share of 90 % leaves 10 %.
+    "share[a] = 90": (89.5, 90.5),
+    "share[a] = 30": (28.5, 31.5),
+    # The coefficient of variation of two flows is 1/3, and 5 % may be added or taken away.
+    "jain[a] = 0.9": (1 / (1 + (1 / 3 + 0.05) ** 2), 1 / (1 + (1 / 3 - 0.05) ** 2)),
+    "jain[a] = 1": (1 / 1.0025, 1),
+    "cuts[a] = 1": (0.5, 1.5),
+    "transfers[a] = 7": (6, 8),
+    "transfers[a] = 140": (133, 147),
+    "cuts[a] >= 2": (1.5, math.inf),
+    "cuts[a] <= 0": (-math.inf, 0),
+    "retransmissions[a] = 4": (3, 5),
+}
+
+
+@pytest.mark.parametrize("relation", LIMITS)
+def test_limits_are_those_of_the_kind_of_quantity(relation: str) -> None:
+    (one,) = parse(relation).comparisons
+    assert (one.limits.low, one.limits.high) == pytest.approx(LIMITS[relation])

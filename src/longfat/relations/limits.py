@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The limits of a relation, and the comparison of a value with them.
 
-Owns the tolerances (docs/claims.md), which follow from the papers' wording and never from a result, and the error
-probability of a decision (docs/verdicts.md).
+Owns the error probability of a decision (docs/verdicts.md).
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import significant
 from longfat.relations.outcomes import Why, Word
 
-# Allowed deviations from a stated number; docs/claims.md has the reasons.
-TOLERANCE = 0.05
-APPROXIMATE_TOLERANCE = 0.10
-
+TOLERANCE = 0.05  # allowed deviation from a number; longfat.relations.tolerances has the others
 LEVEL = 0.05  # error probability of each decision
 ERRORS = 1.96  # standard errors of the paper that make a margin
 NO_DIFFERENCE = 0.01  # difference of equal sides, if the paper does not print their numbers
@@ -65,10 +61,8 @@ class Limits:
     note: str = ""
 
     @classmethod
-    def of(cls, sign: Comparator, number: float, margin: float | None = None) -> Limits:
-        """Return the range of ``sign number``; < and > have no margin. The default margin is 5 %, and 10 % for ~."""
-        if margin is None:
-            margin = abs(number) * (APPROXIMATE_TOLERANCE if sign == "~" else TOLERANCE)
+    def of(cls, sign: Comparator, number: float, margin: float = 0.0) -> Limits:
+        """Return the range of ``sign number``; < and > have no margin."""
         if sign == ">":
             return cls(number, math.inf, False)
         if sign == "<":
