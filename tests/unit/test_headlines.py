@@ -42,15 +42,15 @@ def with_headlines(study: Path, text: str = HEADLINES) -> StudyFolder:
 @pytest.mark.parametrize(
     ("claims", "word"),
     [
-        (["reproduced", "reproduced", "not_testable"], "supported"),
-        (["reproduced", "not_reproduced"], "supported in part"),
-        (["reproduced", "not_reproduced", "undecided"], "supported in part"),
+        (["reproduced", "reproduced", "not testable"], "supported"),
+        (["reproduced", "not reproduced"], "supported in part"),
+        (["reproduced", "not reproduced", "undecided"], "supported in part"),
         (["compatible"], "supported in part"),
         (["compatible", "reproduced"], "supported in part"),
-        (["not_reproduced", "not_reproduced"], "contradicted"),
-        (["not_reproduced", "undecided"], "open"),
-        (["reproduced", "not_measured"], "open"),
-        (["not_testable", "not_testable"], "scenario differs"),
+        (["not reproduced", "not reproduced"], "contradicted"),
+        (["not reproduced", "undecided"], "open"),
+        (["reproduced", "undecided"], "open"),
+        (["not testable", "not testable"], "scenario differs"),
         ([], "open"),
     ],
 )
@@ -59,8 +59,8 @@ def test_a_headline_has_the_verdict_of_the_rule(claims: list[str], word: str) ->
 
 
 def test_further_evidence_never_changes_a_verdict_that_is_not_open() -> None:
-    decided = ("reproduced", "compatible", "not_reproduced")
-    for known in ([], ["reproduced"], ["compatible"], ["not_reproduced"], ["reproduced", "not_reproduced"]):
+    decided = ("reproduced", "compatible", "not reproduced")
+    for known in ([], ["reproduced"], ["compatible"], ["not reproduced"], ["reproduced", "not reproduced"]):
         now, later = word_of([*known, "undecided"]), {word_of([*known, word]) for word in decided}
         assert now == "open" or later == {now}
 
