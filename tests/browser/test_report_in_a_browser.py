@@ -49,9 +49,6 @@ A. Author, *A small study*, 2003.
 
 The paper asks whether a larger window gives more.
 
-## Answer
-Yes: the window was the limit.
-
 ## Results
 **`far-too-much`** (273 Mb/s, not 9000). The window is the limit, and the paper's unit is a slip.
 """
