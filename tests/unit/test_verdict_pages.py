@@ -102,7 +102,7 @@ def test_an_expression_in_a_readme_that_there_is_not_is_refused(study: Path) -> 
 
 def test_merging_writes_an_edited_page_again(study: Path) -> None:
     before = (study / PAGE).read_text(encoding="utf-8")
-    assert "| 0.5024, allowed 0.475 to 0.525 | 1 |" in before
+    assert "| 0.502 | 0.475 to 0.525 | 1 |" in before
     (study / PAGE).write_text(before.replace("0.5", "0.6"), encoding="utf-8")
     printed(evidence.merge)
     assert (study / PAGE).read_text(encoding="utf-8") == before
