@@ -12,9 +12,9 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from longfat.backends.testbed.folder import INVENTORY
-from longfat.spec.runspec import Role
 from longfat.system.errors import Problem, StudyError
 
+WORKER = "worker"  # role of a machine that executes runs in virtual time; it has no links
 SCHEMA = Path(__file__).resolve().parents[4] / "infra" / "inventory.schema.json"
 
 
@@ -23,7 +23,7 @@ class Host:
     """A machine: its role, its address for SSH, and the links it has a card for. ``placement`` describes it."""
 
     name: str
-    role: Role
+    role: str
     address: str
     port: int
     user: str

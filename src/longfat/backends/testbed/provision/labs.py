@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 from longfat.backends.testbed.folder import STATE, lab_folder, labs_folder
 from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
+from longfat.system.locks import hold
 
 INFRA = Path(__file__).resolve().parents[5] / "infra"
 ENVIRONMENTS = {
@@ -66,6 +69,19 @@ def open_lab(environment: str | None, name: str | None) -> Lab:
     if standing:
         _require_environment(standing.environment)
     return Lab(chosen, folder, environment or (standing.environment if standing else None), standing)
+
+
+@contextmanager
+def use_lab(folder: Path) -> Iterator[None]:
+    """Keep commands that change the lab in ``folder`` away while a study uses it. Raises RigError if one is at work."""
+    with ExitStack() as own:
+        try:
+            own.enter_context(hold(folder, wait=False, folder=True, shared=True))
+        except BlockingIOError:
+            raise RigError(f"another command changes the lab {folder.name}", hint="wait until it ends") from None
+        except FileNotFoundError:
+            raise StudyError(f"unknown lab {folder.name!r}", hint="`longfat lab list` shows the labs") from None
+        yield
 
 
 def all_labs() -> list[str]:

@@ -59,7 +59,7 @@ def lock_lab(lab: Lab) -> Iterator[None]:
             own.callback((lab.folder / PLAN).unlink, missing_ok=True)
             yield
         except BlockingIOError:
-            raise RigError(f"another command works on the lab {lab.name}", hint="wait until it ends") from None
+            raise RigError(f"a study or another command uses the lab {lab.name}", hint="wait until it ends") from None
         except OSError as error:
             raise RigError(
                 f"a file of the lab {lab.name} cannot be used: {error.strerror}",
