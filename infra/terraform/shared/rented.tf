@@ -32,8 +32,9 @@ variable "links" {
     b = string
   }))
   default = {
-    left  = { a = "sender", b = "router" }
-    right = { a = "router", b = "receiver" }
+    direct = { a = "sender", b = "receiver" }
+    left   = { a = "sender", b = "router" }
+    right  = { a = "router", b = "receiver" }
   }
 
   validation {

@@ -13,21 +13,22 @@ from rich.console import Console
 from longfat.backends.testbed.folder import VARIABLES
 from longfat.backends.testbed.provision import lifecycle
 from longfat.backends.testbed.provision.changes import Price, describe, describe_resources, read_changes, refuse_expired
-from longfat.backends.testbed.provision.labs import RENTED, Lab, all_labs, open_lab
+from longfat.backends.testbed.provision.existing import EXISTING, inventory_of
+from longfat.backends.testbed.provision.labs import ENVIRONMENTS, RENTED, Lab, all_labs, open_lab
 from longfat.cli.console import say
 from longfat.cli.options import Yes
 from longfat.system.errors import RigError, StudyError
 
 HELP = "Make, prepare and destroy the machines of a lab (docs/machines.md)."
-ENVIRONMENTS = "local, libvirt, openstack, latitude or existing"
+NAMES = f"{', '.join(ENVIRONMENTS[:-1])} or {ENVIRONMENTS[-1]}"
 
-Environment = Annotated[str | None, typer.Argument(help=f"{ENVIRONMENTS}: the lab's name unless --lab states another")]
+Environment = Annotated[str | None, typer.Argument(help=f"{NAMES}: the lab's name unless --lab states another")]
 Name = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: the name of its environment)")]
 
 
 def up(
     console: Console,
-    environment: Annotated[str, typer.Argument(help=ENVIRONMENTS)],
+    environment: Annotated[str, typer.Argument(help=NAMES)],
     name: Name = None,
     yes: Yes = False,
     hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
@@ -40,6 +41,14 @@ def up(
     with lifecycle.lock_lab(lab):
         lifecycle.prepare(lab, lambda line: say(console, line))
     with lifecycle.lock_lab(lab):  # the folder exists now
+        if environment == EXISTING:
+            inventory = inventory_of(lab.folder)
+            for host in inventory["hosts"]:
+                say(console, f"machine {host['name']}: {host['role']}, {host['ssh']['address']}")
+            lifecycle.note_inventory(lab, inventory)
+            say(console, f"lab {lab.name} is up: {lab.folder}")
+            say(console, f"next: {lab.command('provision')}")
+            return
         terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
         plan = terraform.plan()
         changes = read_changes(plan) if plan else None
@@ -80,7 +89,7 @@ def down(console: Console, environment: Environment = None, name: Name = None, y
         say(console, f"there is no lab {lab.name} in {lab.folder.parent}: nothing to do")
         return
     with lifecycle.lock_lab(lab):
-        if lab.standing:
+        if lab.standing and lab.standing.environment != EXISTING:
             again = f"{lab.command('down')} continues"
             terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
             if plan := terraform.plan(destroy=True):

@@ -31,9 +31,12 @@ from longfat.backends.testbed.folder import (
     STATE,
     TERRAFORM_DATA,
 )
-from longfat.backends.testbed.provision.labs import ENVIRONMENTS, INFRA, Lab
+from longfat.backends.testbed.inventory import WORKER, load_inventory
+from longfat.backends.testbed.provision.existing import EXISTING
+from longfat.backends.testbed.provision.labs import INFRA, MODULES, Lab
 from longfat.backends.testbed.provision.local import choose_variables
 from longfat.backends.testbed.provision.terraform import Terraform, check_variables, find_program, interrupts_for_child
+from longfat.backends.testbed.provision.worker import pack_worker
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
 from longfat.system.errors import RigError, StudyError
@@ -71,18 +74,20 @@ def lock_lab(lab: Lab) -> Iterator[None]:
 def prepare(lab: Lab, say: Say) -> None:
     """Write the variables that have defaults, and check the lab's variables. Raises StudyError, RigError."""
     assert lab.environment is not None
-    find_program()
     if re.search(r"\s", str(lab.folder)):
         raise StudyError("ssh takes no path with a blank", where=str(lab.folder), hint="set LONGFAT_LABS")
+    if lab.environment == EXISTING:
+        return
+    find_program()
     if lab.environment == "local" and lab.standing is None:
         choose_variables(lab.folder, say)
-    check_variables(lab.folder, ENVIRONMENTS[lab.environment])
+    check_variables(lab.folder, MODULES[lab.environment])
 
 
 def ready_terraform(lab: Lab, again: str, say: Say) -> Terraform:
     """Return Terraform, initialised for the lab. Raises RigError."""
     assert lab.environment is not None
-    terraform = Terraform(find_program(), ENVIRONMENTS[lab.environment], lab.folder, again)
+    terraform = Terraform(find_program(), MODULES[lab.environment], lab.folder, again)
     say(f"terraform: lab {lab.name} in {lab.folder}")
     terraform.initialise()
     return terraform
@@ -111,12 +116,15 @@ def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
     argv: list[str | Path] = [ANSIBLE / "provision", lab.folder / INVENTORY, lab.folder]
     if (lab.folder / KEY).exists():
         argv += ["--private-key", lab.folder / KEY]
-    own = [ENVIRONMENTS[lab.environment] / SETTINGS] if lab.environment else []
+    own = [MODULES[lab.environment] / SETTINGS] if lab.environment in MODULES else []
     settings = [path for path in (*own, lab.folder / SETTINGS) if path.exists()]
     argv += [word for path in settings for word in ("--extra-vars", f"@{path}")]
-    if not any(KERNEL in _read_settings(path) for path in settings):
+    workers = any(host["role"] == WORKER for host in load_inventory(lab.folder / INVENTORY)["hosts"])
+    if not workers and not any(KERNEL in _read_settings(path) for path in settings):
         argv += ["--extra-vars", json.dumps({KERNEL: str(build_kernel(X86_64, say=say).path)})]
     with tempfile.TemporaryDirectory(prefix=".provision-", dir=lab.folder) as scratch:
+        if workers:
+            argv += ["--extra-vars", json.dumps(pack_worker(Path(scratch) / "worker.tar.gz", say))]
         retry = {"ANSIBLE_RETRY_FILES_ENABLED": "1", "ANSIBLE_RETRY_FILES_SAVE_PATH": scratch}
         with interrupts_for_child():
             status = subprocess.run([*argv, *options], env={**os.environ, **retry}, check=False).returncode
