@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -309,25 +310,65 @@ def playbook(labs: Labs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     """A lab that is up, and a script in place of infra/ansible/provision that notes its arguments."""
     folder = labs.lab("libvirt")
     call("up", "libvirt", "--yes")
-    labs.program("provision", f'printf "%s\\n" "$@" >"{tmp_path}/arguments"; . {tmp_path}/then')
-    (tmp_path / "then").touch()
+    labs.program("provision", f'printf "%s\\n" "$@" >>"{tmp_path}/arguments"; printf "\\0" >>"{tmp_path}/arguments"')
     monkeypatch.setattr(lifecycle, "ANSIBLE", labs.programs)
     built = KernelBuild(Path("/cache/linux-image.deb"), "", "", True)
     monkeypatch.setattr(lifecycle, "build_kernel", lambda target, say: built)
     return folder
 
 
-def test_a_lab_is_prepared_with_its_key_its_settings_and_the_kernel(playbook: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def calls(tmp_path: Path) -> Callable[[], list[list[str]]]:
+    """The arguments of every start of the playbook."""
+    return lambda: [text.split("\n")[:-1] for text in (tmp_path / "arguments").read_text().split("\0")[:-1]]
+
+
+def test_a_lab_is_prepared_with_its_key_its_settings_and_the_kernel(
+    playbook: Path, calls: Callable[[], list[list[str]]]
+) -> None:
     (playbook / "id_ed25519").touch()
     (playbook / "settings.yml").write_text("data_plane_mtu: 9000\n")
     call("provision", "libvirt", "--", "--check", "--diff")
-    assert (tmp_path / "arguments").read_text().splitlines() == [
-        *(f"{playbook}/inventory.json", str(playbook)),
-        *("--private-key", f"{playbook}/id_ed25519"),
-        *("--extra-vars", f"@{playbook}/settings.yml"),
-        *("--extra-vars", '{"kernel_booted_package": "/cache/linux-image.deb"}'),
-        *("--check", "--diff"),
+    assert calls() == [
+        [
+            *(f"{playbook}/inventory.json", str(playbook)),
+            *("--private-key", f"{playbook}/id_ed25519"),
+            *("--extra-vars", f"@{playbook}/settings.yml"),
+            *("--extra-vars", '{"kernel_booted_package": "/cache/linux-image.deb"}'),
+            *("--check", "--diff"),
+        ]
     ]
     (playbook / "settings.yml").write_text("kernel_booted_package: ''\n")
     call("provision", "libvirt")
-    assert "linux-image" not in (tmp_path / "arguments").read_text()
+    assert "linux-image" not in str(calls()[1:])
+
+
+def test_machines_are_looked_at_before_the_question_and_restart_only_after_it(
+    playbook: Path, calls: Callable[[], list[list[str]]]
+) -> None:
+    assert "2 machines restart" in call("provision", "libvirt", status=2)
+    assert [words[-2:] for words in calls()] == [["--tags", "preflight"]]
+    call("provision", "libvirt", "--yes")
+    assert [words[-2:] for words in calls()[1:]] == [["--tags", "preflight"], ["--skip-tags", "preflight"]]
+
+
+def test_a_ceiling_of_life_and_cost_refuses_a_lab_before_it_is_made(labs: Labs) -> None:
+    labs.lab("libvirt", VARIABLES | {"tags": TAGS | {"expires": "2999-01-01T00:00:00Z"}})
+    for words in (["--max-hours", "5"], ["--max-cost", "3"], ["--max-cost", "3", "--hourly-price", "0.5"]):
+        assert words[0] in call("up", "libvirt", "--yes", *words, status=2)
+    assert "apply" not in labs.called
+
+
+@pytest.mark.parametrize("environment", ["local", "libvirt"])
+def test_workers_are_machines_of_one_kind_without_links(labs: Labs, environment: str) -> None:
+    if environment == "libvirt":
+        labs.lab(environment)
+    call("up", environment, "--workers", "3", "--yes")
+    chosen = json.loads((labs.folder / environment / "chosen.tfvars.json").read_text())
+    assert {host["role"] for host in chosen["hosts"].values()} == {"worker"}
+    assert len(chosen["hosts"]) == 3 and chosen["links"] == {}
+
+
+def test_an_update_that_names_its_attributes_is_no_riddle() -> None:
+    change = {"actions": ["update"], "before": {"tag": 1, "image": "a"}, "after": {"tag": 1, "image": "b"}}
+    assert read_changes({"resource_changes": [{"address": "x", "change": change}]}).resources == (("~", "x (image)"),)

@@ -36,11 +36,6 @@ variable "links" {
     left   = { a = "sender", b = "router" }
     right  = { a = "router", b = "receiver" }
   }
-
-  validation {
-    condition     = length(var.links) > 0
-    error_message = "At least one link is needed."
-  }
 }
 
 variable "ssh_public_key" {

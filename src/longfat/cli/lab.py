@@ -12,7 +12,15 @@ from rich.console import Console
 
 from longfat.backends.testbed.folder import VARIABLES
 from longfat.backends.testbed.provision import lifecycle
-from longfat.backends.testbed.provision.changes import Price, describe, describe_resources, read_changes, refuse_expired
+from longfat.backends.testbed.provision.changes import (
+    Ceiling,
+    Price,
+    describe,
+    describe_resources,
+    read_changes,
+    refuse_beyond,
+    refuse_expired,
+)
 from longfat.backends.testbed.provision.existing import EXISTING, inventory_of
 from longfat.backends.testbed.provision.labs import ENVIRONMENTS, RENTED, Lab, all_labs, open_lab
 from longfat.cli.console import say
@@ -33,13 +41,16 @@ def up(
     yes: Yes = False,
     hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
     currency: Annotated[str, typer.Option(help="currency of that price")] = "USD",
+    workers: Annotated[int, typer.Option(min=0, help="machines that execute runs in virtual time, and no others")] = 0,
+    max_hours: Annotated[float | None, typer.Option(min=0, help="refuse a lab that may live longer")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="refuse a lab that may cost more")] = None,
 ) -> None:
     """Print the planned machines and their cost, ask, make them, and write the lab's inventory."""
     price = Price(hourly_price, currency)
     lab = open_lab(environment, name)
     again = f"{lab.command('up')} continues; {lab.command('down')} removes what exists"
     with lifecycle.lock_lab(lab):
-        lifecycle.prepare(lab, lambda line: say(console, line))
+        lifecycle.prepare(lab, lambda line: say(console, line), workers)
     with lifecycle.lock_lab(lab):  # the folder exists now
         if environment == EXISTING:
             inventory = inventory_of(lab.folder)
@@ -57,6 +68,7 @@ def up(
             for line in describe(changes, price, now, rented=environment in RENTED):
                 say(console, line)
             refuse_expired(changes, now, str(lab.folder / VARIABLES))
+            refuse_beyond(Ceiling(max_hours, max_cost), changes, price, now)
             _confirm(lab, yes)
         else:
             say(console, f"lab {lab.name} is up already: nothing to do")
@@ -72,13 +84,19 @@ def provision(
     environment: Environment = None,
     options: Annotated[list[str] | None, typer.Argument(help="options of ansible-playbook, after --")] = None,
     name: Name = None,
+    yes: Yes = False,
 ) -> None:
-    """Prepare the machines of a lab with the roles of infra/ansible."""
+    """Prepare the machines of a lab with the roles of infra/ansible, after a question if they restart."""
     words = [word for word in (environment, *(options or ())) if word]
     environment = words.pop(0) if words and not words[0].startswith("-") else None
     lab = open_lab(environment, name)
     with lifecycle.lock_lab(lab):
-        lifecycle.provision(lab, words, lambda line: say(console, line))
+
+        def confirm(line: str) -> None:
+            say(console, line)
+            _confirm(lab, yes)
+
+        lifecycle.provision(lab, words, lambda line: say(console, line), confirm)
     say(console, f"lab {lab.name} is prepared")
 
 
