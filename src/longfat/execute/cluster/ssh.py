@@ -22,11 +22,13 @@ from longfat.execute.cluster.places import Host
 from longfat.system.errors import RigError
 from longfat.system.events import Event, EventSink, Kind, Level
 from longfat.system.parent import end_with_parent
+from longfat.system.processes import limit_files
 
 LOOPBACK = "127.0.0.1"
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
 PATIENCE_S = 15.0
 TAIL_BYTES = 2000
+MOST_BYTES = 64 << 20  # of the messages of a host
 
 # Runs on a host. The key of the session comes as the input, so no other user sees it, and goes with the worker.
 _SCRIPT = """\
@@ -72,8 +74,8 @@ class Hosts:
             if process.poll() is None:
                 continue
             del self._processes[name]
-            output.seek(0)
-            text = output.read()[-TAIL_BYTES:].decode(errors="replace").strip()
+            output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL_BYTES))
+            text = output.read(TAIL_BYTES).decode(errors="replace").strip()
             output.close()
             message = f"the worker on {name} ended with status {process.returncode}\n{text}".strip()
             if not self._processes:
@@ -92,6 +94,11 @@ class Hosts:
             process.kill()
             process.wait()
             output.close()
+
+
+def _begin() -> None:
+    end_with_parent()
+    limit_files(MOST_BYTES)
 
 
 def _tunnels(count: int) -> list[Tunnel]:
@@ -120,7 +127,7 @@ def _login(
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=subprocess.STDOUT,
-        preexec_fn=end_with_parent,
+        preexec_fn=_begin,
         start_new_session=True,
     )
     assert process.stdin is not None
