@@ -32,11 +32,10 @@ RUN_DIGITS = 8  # digits of a run's id in a cell
 Word = Literal["no worse", "worse", "open", "not measured"]
 WORDS: Mapping[str, Word] = {
     "reproduced": "no worse",
-    "agrees": "no worse",
-    "not_reproduced": "worse",
-    "inconclusive": "open",
+    "compatible": "no worse",
+    "not reproduced": "worse",
 }
-"""The word on a card for each verdict on a claim; "not measured" for any other verdict."""
+"""The word on a card for each verdict on a claim that is decided."""
 
 
 @dataclass(frozen=True)
@@ -164,4 +163,5 @@ def _end(value: float | None) -> float | None:
 def _judgement(verdict: Verdict) -> Judgement:
     lines = [f"{one.what}: {one.reason if one.mean is None else compared(one)}" for one in verdict.evidence]
     reason = [verdict.reason] if verdict.reason else []
-    return Judgement(WORDS.get(verdict.verdict, "not measured"), tuple(lines or reason))
+    unknown: Word = "open" if verdict.why == "too few runs" else "not measured"
+    return Judgement(WORDS.get(verdict.verdict, unknown), tuple(lines or reason))
