@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 from evidenced import printed
-from fabricated_results import write_study
+from fabricated_results import judge_study, write_results, write_study
 
 from longfat.cli import evidence
 from longfat.cli.verdicts import verdicts
+from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
+from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of, without_runs
 from longfat.relations.headlines import HEADLINE_WORDS, word_of
+from longfat.report.findings import sentence
 from longfat.report.headlines import headline_rows
+from longfat.report.report import write_report
 from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
@@ -111,3 +115,29 @@ def test_each_study_of_a_paper_states_its_conclusions(name: str) -> None:
     assert document is not None and document.question.endswith("?")
     assert len(document.headlines) >= 3
     assert all(re.search(r"\.$", one.statement) for one in document.headlines)
+
+
+def test_console_readme_page_report_and_findings_have_the_same_counts(evidence_study: Path, tmp_path: Path) -> None:
+    folder, root = StudyFolder(evidence_study), evidence_study.parents[1]
+    marks = "<!-- from the evidence, by ./just evidence merge -->\n<!-- end of what is from the evidence -->\n"
+    (evidence_study / "README.md").write_text(f"# small\n\n{marks}", encoding="utf-8")
+    (root / "docs").mkdir(exist_ok=True)
+    (root / "docs/findings.md").write_text(marks, encoding="utf-8")
+    printed(evidence.merge)
+    found = evidence_of(folder, read_baselines(root / FOLDER))
+    assert found is not None
+    counts = sentence(found.counts)
+    assert counts.startswith("Of ") and sum(found.counts["measured"].values()) > 0
+    results = tmp_path / "results" / "none"
+    write_results(evidence_study, results, omit=lambda run: True)
+    build_dataset(results)
+    judge_study(results, evidence_study)
+    draw_all(results, folder)
+    report = write_report(results, folder, found).read_text(encoding="utf-8")
+    pages = [report, printed(lambda out: verdicts(out, ["small"]))]
+    pages += [(evidence_study / name).read_text(encoding="utf-8") for name in ("README.md", "VERDICTS.md")]
+    assert [counts in page for page in pages] == [True] * 4
+    row = found.counts["measured"]
+    numbers = [sum(row.values()) - row["not testable"], row["reproduced"], row["not reproduced"], row["undecided"]]
+    findings = (root / "docs/findings.md").read_text(encoding="utf-8")
+    assert f"| small | {' | '.join(map(str, numbers))} |" in findings

@@ -18,6 +18,7 @@ from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, Counts, apart, shares
 from longfat.relations.headlines import JudgedHeadline
 from longfat.relations.outcomes import WORDS
+from longfat.report.findings import sentence
 from longfat.report.headlines import headline_counts, headline_rows
 
 
@@ -82,9 +83,8 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
 
 
 def _sentence(counts: Counts) -> str:
-    """Return the verdicts of measured claims in words, then the counts of the others."""
-    measured = [f"{number} {word}" for word, number in counts["measured"].items() if number]
-    return "; counted separately: ".join([", ".join(measured) or "nothing measured", *apart(counts)])
+    """Return the counts of measured claims in words, then the counts of the others."""
+    return " Counted separately: ".join([sentence(counts), *filter(None, ["; ".join(apart(counts))])])
 
 
 def without_zeros(counts: Counts) -> dict[str, dict[str, int]]:

@@ -34,6 +34,8 @@ Causes = Sequence[tuple[Cause | None, Sequence[Verdict]]]
 def sentence(counts: Counts, nouns: tuple[str, str] = ("claim", "claims")) -> str:
     """Format the numbers of verdicts on measured claims that can be tested."""
     row = {word: number for word, number in counts["measured"].items() if number and word != "not testable"}
+    if not row:
+        return f"No {nouns[0]} depends on runs."
     parts = [f"{number} {'is' if number == 1 else 'are'} {word}" for word, number in row.items()]
     joined = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + "".join(parts[-1:])
     total = sum(row.values())

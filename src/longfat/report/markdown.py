@@ -67,8 +67,6 @@ def table(head: Sequence[str], rows: Iterable[Iterable[str]], numbers: int = 0) 
 
 def verdicts_page(one: Evidenced) -> str:
     """Return the text of VERDICTS.md."""
-    counts = one.counts
-    measured = [f"{number} {word}" for word, number in counts["measured"].items() if number]
     lines = [
         f"# Verdicts of {one.folder.name}",
         "",
@@ -76,11 +74,11 @@ def verdicts_page(one: Evidenced) -> str:
         f"It has {one.runs} runs of stack {one.stack} in baseline {one.baseline}.",
         "",
         *_headlines(one, RULE),
-        f"**Measured claims: {', '.join(measured) or 'none'}.**",
+        f"**{sentence(one.counts)}**",
     ]
-    if others := apart(counts):
+    if others := apart(one.counts):
         lines += ["Counted separately:", "", *(f"- {line}" for line in others)]
-    head = ("claim", "artifact", "statement", "why", "measured", "allowed", "n", "kind")
+    head = ("claim", "statement", "paper", "here", "limits", "n", "why", "kind")
     for word in WORDS:
         if rows := [_claim(item) for item in one.judged if item.verdict.verdict == word]:
             lines += ["", f"## {word.capitalize()}", "", *table(head, rows)]
@@ -114,8 +112,9 @@ def row(change: Change, claims: Iterable[str]) -> tuple[str, ...]:
 def _claim(item: Judged) -> tuple[str, ...]:
     verdict = item.verdict
     artifacts = ", ".join(one for one in (verdict.artifact, *verdict.also) if one)
-    found = _measured(item)
-    return f"`{verdict.claim}`", artifacts, verdict.statement, verdict.why or "", *found, item.n, verdict.category
+    paper = f"{verdict.paper} ({artifacts})" if artifacts else verdict.paper
+    here, limits = _measured(item)
+    return f"`{verdict.claim}`", verdict.statement, paper, here, limits, item.n, verdict.why or "", verdict.category
 
 
 def _measured(item: Judged) -> tuple[str, str]:
