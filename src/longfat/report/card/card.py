@@ -29,14 +29,15 @@ from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
 RUN_DIGITS = 8  # digits of a run's id in a cell
-Word = Literal["no worse", "worse", "open", "not measured"]
-WORDS: Mapping[str, Word] = {
-    "reproduced": "no worse",
-    "agrees": "no worse",
-    "not_reproduced": "worse",
-    "inconclusive": "open",
-}
-"""The word on a card for each verdict on a claim; "not measured" for any other verdict."""
+Word = Literal[
+    *("no worse", "worse", "open", "not measured"),
+    *("reproduced", "not reproduced", "undecided", "not testable"),
+]
+COMPARED: tuple[Word, ...] = ("no worse", "worse", "open", "not measured")
+ALONE: tuple[Word, ...] = ("reproduced", "not reproduced", "undecided", "not testable")
+"""The words of a card with peers and of a card without: for a claim that holds, that fails, that needs more runs, and
+that has no value."""
+_PLACES = {"reproduced": 0, "agrees": 0, "not_reproduced": 1, "inconclusive": 2}
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict of a row, with the comparisons behind it as text."""
+    """The verdict of a row, with the comparisons behind it as text, and the known cause of a failure."""
 
     word: Word
     evidence: tuple[str, ...] = ()
+    cause: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Card:
     def word(self, row: Row) -> Word | None:
         """Return the verdict of a row; None for a row without a claim."""
         judgement = self.verdicts.get(row.row)
-        return judgement.word if judgement else "not measured" if row.claim else None
+        return judgement.word if judgement else COMPARED[3] if row.claim else None
 
     def count(self, word: Word) -> int:
         """Return the number of rows with this verdict."""
@@ -90,9 +92,8 @@ class Card:
     @property
     def summary(self) -> str:
         """The numbers of verdicts in one line."""
-        words: tuple[Word, ...] = ("no worse", "worse", "open", "not measured")
-        found = [f"{self.count(word)} {word}" for word in words if self.count(word)]
-        return f"Against Reno and CUBIC: {', '.join(found) or 'no verdict'}"
+        found = {word: self.count(word) for word in (*COMPARED, *ALONE)}
+        return ", ".join(f"{count} {word}" for word, count in found.items() if count) or "no verdict"
 
 
 _FILE = TypeAdapter(Card)
@@ -140,7 +141,7 @@ def measure_card(
         valid=sum(run.status == "ok" for run in runs),
         planned=len(runs),
         cells={row.row: {column: _cell(row, column, grounds) for column in document.columns} for row in document.rows},
-        verdicts={row.row: _judgement(by_claim[row.claim]) for row in document.rows if row.claim is not None},
+        verdicts={row.row: _judgement(by_claim[row.claim], document) for row in document.rows if row.claim is not None},
     )
 
 
@@ -161,7 +162,8 @@ def _end(value: float | None) -> float | None:
     return significant(value) if value is not None and math.isfinite(value) else None
 
 
-def _judgement(verdict: Verdict) -> Judgement:
+def _judgement(verdict: Verdict, document: CardDocument) -> Judgement:
+    words = COMPARED if document.peers else ALONE
     lines = [f"{one.what}: {one.reason if one.mean is None else compared(one)}" for one in verdict.evidence]
     reason = [verdict.reason] if verdict.reason else []
-    return Judgement(WORDS.get(verdict.verdict, "not measured"), tuple(lines or reason))
+    return Judgement(words[_PLACES.get(verdict.verdict, 3)], tuple(lines or reason), verdict.deviation)
