@@ -59,11 +59,16 @@ def test_a_parameter_without_a_unit_and_a_name_given_twice_are_refused() -> None
         metric("", "again", name="goodput")(lambda: 0.0)
 
 
-def test_a_faulty_file_of_metrics_is_named_and_registers_nothing(tmp_path: Path) -> None:
+def test_a_faulty_file_of_metrics_is_named_and_registers_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = set(METRICS)
-    (tmp_path / "metrics.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
+    monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path))
+    study = tmp_path / "experiments/own"
+    study.mkdir(parents=True)
+    (study / "metrics.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
     with pytest.raises(StudyError, match="nothing_of_this_name"):
-        load_own_metrics(tmp_path)
+        load_own_metrics(study)
     assert set(METRICS) == before
 
 

@@ -54,9 +54,8 @@ def verdict(claim: str, where: str = "Results", word: str = "reproduced", *evide
     return Verdict(claim, None, (), "A claim.", "1", where, word, None, evidence)  # type: ignore[arg-type]
 
 
-def test_question_answer_and_causes_are_taken_from_the_readme(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text(README, encoding="utf-8")
-    readme = read_readme(tmp_path, ["fair-share", "far", "else"])
+def test_question_answer_and_causes_are_taken_from_the_readme() -> None:
+    readme = read_readme(README, ["fair-share", "far", "else"])
     assert (readme.question, readme.answer) == ("<p>The paper asks a question.</p>", "<p>It depends.</p>")
     (fair,) = readme.of("fair-share")
     assert "the queue, see. Also" in fair.text and "&lt;b&gt;" in fair.text and "href" not in fair.text

@@ -9,18 +9,21 @@ from pathlib import Path
 
 import pytest
 from evidenced import printed
+from rich.console import Console
 
 from longfat.cli import evidence
-from longfat.data.study_folder import StudyFolder
+from longfat.cli.rows import evidenced_papers
+from longfat.data.study_folder import HEADLINES, NOTES, README, StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
-from longfat.evidence.judged import Evidenced, evidence_of
+from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
 from longfat.report.findings import MODERN
-from longfat.report.markdown import BEGIN, END, PAGE, between, overview, renewed, verdicts_page
+from longfat.report.markdown import BEGIN, END, PAGE, between, overview, renewed, studies_table, verdicts_page
 from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.parent for path in (ROOT / "experiments").glob(f"*/{EVIDENCE}"))
+PAGES = sorted({*STUDIES, *(path.parent for path in (ROOT / "experiments").glob(f"*/{HEADLINES}"))})
 
 
 @pytest.fixture
@@ -31,7 +34,9 @@ def study(evidence_study: Path) -> Path:
 
 @functools.cache
 def evidence_in(folder: Path, stack: str | None = None) -> Evidenced | None:
-    return evidence_of(StudyFolder(folder), read_baselines(ROOT / FOLDER), stack=stack)
+    known = read_baselines(ROOT / FOLDER)
+    found = evidence_of(StudyFolder(folder), known, stack=stack)
+    return found or (without_runs(StudyFolder(folder), known[-1].name) if stack is None else None)
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
@@ -41,19 +46,20 @@ def test_the_committed_page_is_that_of_the_committed_evidence(folder: Path) -> N
     assert (folder / PAGE).read_text(encoding="utf-8") == verdicts_page(found), "./just evidence merge writes it anew"
 
 
-@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
-def test_the_readme_has_the_numbers_of_the_committed_evidence(folder: Path) -> None:
+@pytest.mark.parametrize("folder", PAGES, ids=lambda folder: folder.name)
+def test_readme_and_notes_have_the_numbers_of_the_committed_evidence(folder: Path) -> None:
     found = evidence_in(folder)
     assert found is not None
     today = evidence_in(folder, MODERN) if found.stack != MODERN else None
-    text = (folder / "README.md").read_text(encoding="utf-8")
-    assert text == renewed(text, found, today), "./just evidence merge writes it anew"
+    for page in (folder / name for name in (README, NOTES) if (folder / name).exists()):
+        text = page.read_text(encoding="utf-8")
+        assert text == renewed(text, found, today, page.name), "./just evidence merge writes it again"
 
 
-def test_the_page_over_all_studies_is_that_of_the_committed_evidence() -> None:
-    text = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
-    found = [one for folder in STUDIES if StudyFolder(folder).header.paper and (one := evidence_in(folder))]
-    assert text == between(text, overview(found)), "./just evidence merge writes it anew"
+def test_the_pages_over_all_studies_are_those_of_the_committed_evidence() -> None:
+    for page, lines in (("docs/findings.md", overview), ("README.md", studies_table)):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert text == between(text, lines(evidenced_papers(Console()))), "./just evidence merge writes it again"
 
 
 # A quantity: a number that no comment computes, and its unit.
@@ -66,8 +72,9 @@ PAPERS = ("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006")
 @pytest.mark.parametrize("name", PAPERS)
 def test_a_number_that_a_readme_does_not_compute_is_one_of_the_paper_or_of_the_manifest(name: str) -> None:
     folder = ROOT / "experiments" / name
-    text = (folder / "README.md").read_text(encoding="utf-8")
-    told = re.sub(rf"{BEGIN}.*?{END}|^\|.*?$|[^\s(]+<!--.*?-->", "", text.split("## Parameters")[0], flags=re.S | re.M)
+    pages = [folder / page for page in (README, NOTES) if (folder / page).exists()]
+    text = "".join(page.read_text("utf-8").split("## Parameters")[0] for page in pages)
+    told = re.sub(rf"{BEGIN}.*?{END}|^\|.*?$|[^\s(]+<!--.*?-->", "", text, flags=re.S | re.M)
     sources = [path for path in folder.iterdir() if path.suffix in (".yaml", ".csv")]
     known = {number for path in sources for number in re.findall(r"[\d.]+", path.read_text("utf-8").replace(",", ""))}
     assert [found[0] for found in QUANTITY.finditer(told) if found[1].replace(",", "") not in known] == []

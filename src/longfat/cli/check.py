@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import typer
@@ -19,26 +20,37 @@ from longfat.figures import KINDS
 from longfat.figures.document import FiguresDocument
 from longfat.relations.claim_lint import without_oracle
 from longfat.relations.claims import ClaimsDocument, counted_claims
+from longfat.relations.headlines import HeadlinesDocument
 from longfat.study.schema.json_schema import JsonSchema
 from longfat.study.study_schema import json_schema
 from longfat.system.errors import Problem, StudyError
+from longfat.system.trust import agree
 
 FORMAT = 2  # format of the files that the schemas describe
-File = Literal["study", "claims", "figures"]
+File = Literal["study", "claims", "figures", "headlines"]
+DOCUMENTS: Mapping[File, type[BaseModel]] = {
+    "claims": ClaimsDocument,
+    "figures": FiguresDocument,
+    "headlines": HeadlinesDocument,
+}
 
 
 def check(
     out: Output,
     study: MaybeStudy = None,
     schema: Annotated[File | None, typer.Option(help="print the JSON Schema of this file of studies instead")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="let the study's programs run with your rights")] = False,
 ) -> bool | int:
-    """Check manifest, claims and figures of a study, and name every problem."""
+    """Check manifest, claims, headlines and figures of a study, and name every problem."""
     if schema:
         sys.stdout.write(json.dumps(schema_of(schema), indent=2) + "\n")
         return True
     if study is None:
         raise StudyError("no study is named", hint="`longfat check STUDY`; `./just check` alone runs the linters")
     folder = find_study(study)
+    if trust:
+        for program in folder.programs:
+            agree(program)
     problems = _problems(folder, raised=not out.as_json)
     warnings = () if problems else folder.warnings
     out.result(
@@ -79,7 +91,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def schema_of(file: File) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of study.yaml, claims.yaml or figures.yaml.
+    """Return the JSON Schema (2020-12) of study.yaml, or of another file of a study.
 
     It is never stricter than the loader of the file. A relation is plain text in the schema, because only the loader
     has the names of the study.
@@ -89,8 +101,7 @@ def schema_of(file: File) -> dict[str, Any]:
 
 
 def _schema_of_relations(file: File) -> dict[str, Any]:
-    document: type[BaseModel] = ClaimsDocument if file == "claims" else FiguresDocument
-    schema = document.model_json_schema(schema_generator=JsonSchema)
+    schema = DOCUMENTS[file].model_json_schema(schema_generator=JsonSchema)
     schema["$schema"] = JsonSchema.schema_dialect
     for name, kind in KINDS.items() if file == "figures" else ():
         figure = schema["$defs"][kind.__name__]

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
 
 from longfat.execute.progress import Display
 from longfat.execute.results import Results
 from longfat.system.events import Event, EventSink, Kind, log_to
+from longfat.system.text import visible
 
 FORMAT = 1  # version of all results as JSON
 WARNING = "yellow"
@@ -30,6 +32,11 @@ class Output(Console):
     def __init__(self, *, as_json: bool = False, file: IO[str] | None = None, width: int | None = None) -> None:
         super().__init__(stderr=as_json, file=file, width=width)
         self.as_json = as_json
+
+    def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
+        """Yield the segments of an object, with the control characters of its text made visible."""
+        for segment in super().render(*arguments, **options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
     def result(self, **data: Any) -> None:
         """Print the result as JSON, with ``as_json``."""

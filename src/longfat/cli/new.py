@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 
 from longfat.cli.console import Output, say
 from longfat.cli.paths import repository_root
-from longfat.data.study_folder import CLAIMS, FIGURES, MANIFEST
+from longfat.data.study_folder import CLAIMS, FIGURES, MANIFEST, StudyFolder
 from longfat.system.errors import StudyError
 
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
@@ -24,18 +25,28 @@ def new(
     name: Annotated[str, typer.Argument(help="name of the study, and of its folder under experiments/")],
 ) -> None:
     """Make the folder of a new study, which runs without changes and has comments on what to change."""
+    folder = make_study(name, lambda place: _write_template(name, place))
+    say(out, f"{folder.path}: {', '.join(_FILES)}; change them, then `longfat reproduce {name}`")
+    out.result(study=name, folder=str(folder.path), files=[*_FILES])
+
+
+def make_study(name: str, write: Callable[[Path], object]) -> StudyFolder:
+    """Make the folder of a study, which must not exist, and write its files. Raises StudyError."""
     if not _NAME.fullmatch(name):
         hint = "lower-case letters, digits, '_', '-' and '.'; the folder is made under experiments/"
         raise StudyError(f"{name!r} is not a valid name of a study", hint=hint)
     folder = repository_root() / "experiments" / name
     try:
         folder.mkdir(parents=True)
-        for file in _FILES:
-            text = (_TEMPLATE / file).read_text(encoding="utf-8").partition("\n")[2]  # without the licence
-            (folder / file).write_text(text.replace("NAME", name), encoding="utf-8")
+        write(folder)
     except FileExistsError as error:
         raise StudyError(f"there is a study {name!r}", where=str(folder), hint="choose another name") from error
     except OSError as error:
         raise StudyError(f"the study cannot be written: {error.strerror}", where=str(folder)) from error
-    say(out, f"{folder}: {', '.join(_FILES)}; change them, then `longfat reproduce {name}`")
-    out.result(study=name, folder=str(folder), files=[*_FILES])
+    return StudyFolder(folder)
+
+
+def _write_template(name: str, folder: Path) -> None:
+    for file in _FILES:
+        text = (_TEMPLATE / file).read_text(encoding="utf-8").partition("\n")[2]  # without the licence
+        (folder / file).write_text(text.replace("NAME", name), encoding="utf-8")

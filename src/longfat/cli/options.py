@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +12,7 @@ import typer
 
 from longfat.backends.registry import backend_names
 from longfat.cli.paths import study_names
+from longfat.study.catalog.ccas import CCAS
 from longfat.study.catalog.stacks import STACKS
 
 
@@ -27,6 +29,12 @@ def _run_names() -> list[str]:
     from longfat.cli.find_run import run_names  # slow to import, and few completions need it
 
     return run_names()
+
+
+def algorithms_and_files(incomplete: str) -> list[str]:
+    """Return the algorithms, C files and folders that begin so."""
+    files = [str(path) for path in Path().glob(f"{glob.escape(incomplete)}*") if path.is_dir() or path.suffix == ".c"]
+    return [*_completed(lambda: CCAS)(incomplete), *sorted(files)]
 
 
 STUDY_HELP = "name under experiments/, or path of a folder with study.yaml"

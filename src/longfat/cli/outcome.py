@@ -17,6 +17,7 @@ import typer
 
 from longfat.cli.options import Json
 from longfat.system.errors import LongfatError, RigError
+from longfat.system.text import visible
 
 RUNS_NOT_VALID = 4
 INTERRUPTED = 130  # as shells report a program that SIGINT ended
@@ -50,7 +51,7 @@ def command_of(function: Function) -> Callable[..., None]:
 
 def complain(text: str) -> None:
     """Write the reason of an exit status to standard error."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{visible(text)}\n")
 
 
 def expect(good: bool, otherwise: str) -> bool:

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from longfat.system.errors import StudyError
+from longfat.system.text import has_controls
 
 MANIFEST = "study.yaml"
 PREFIX = "paper-"  # optional at the beginning of a study's name
@@ -31,9 +32,13 @@ def study_path(name: str) -> Path:
     Raises StudyError with the nearest name for an unknown one.
     """
     home, given = repository_root() / "experiments", Path(name)
-    named = (home / name, home / name.removeprefix(PREFIX), home / f"{PREFIX}{name}")
+    named: tuple[Path, ...] = (home / name, home / name.removeprefix(PREFIX), home / f"{PREFIX}{name}")
+    if name.startswith((".", "/")):  # a path, whatever experiments/ has
+        named = ()
     for folder in (*named, given, given.parent if given.name == MANIFEST else given):
         if name and (folder / MANIFEST).is_file():
+            if has_controls(folder.resolve().name) or "\n" in folder.resolve().name:
+                raise StudyError(f"the folder's name has control characters: {folder.resolve().name!r}", where=name)
             return folder
     known = study_names()
     inner = [other for other in known if other.endswith(f"/{name}")]

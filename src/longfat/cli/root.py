@@ -9,6 +9,7 @@ tool, 4 runs that failed, are invalid or differ from the evidence, 130 interrupt
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 import signal
 import sys
@@ -32,6 +33,7 @@ COMPLETE = "_LONGFAT_COMPLETE"  # set by a shell's completion script
 
 COMMANDS = {
     "Studies": {
+        "try": "run algorithms on a path, print curves",
         "reproduce": "run a study, judge its claims, write the report",
         "new": "make the folder of a new study, which runs as it is",
         "check": "name every problem of a study",
@@ -72,10 +74,11 @@ def load_command(name: str) -> Any:
         single = typer.Typer(**settings)
         single.command()(completion)
         return typer.main.get_command(single)
-    module = importlib.import_module(f"longfat.cli.{name.replace('-', '_')}")
+    own = name.replace("-", "_") + "_" * keyword.iskeyword(name)
+    module = importlib.import_module(f"longfat.cli.{own}")
     group: tuple[Callable[..., Any], ...] | None = getattr(module, "COMMANDS", None)
     made = typer.Typer(**settings, **({"cls": _Group, "no_args_is_help": True, "help": module.HELP} if group else {}))
-    for function in group or (getattr(module, name.replace("-", "_")),):
+    for function in group or (getattr(module, own),):
         made.command(function.__name__.rstrip("_").replace("_", "-"))(command_of(function))
     return typer.main.get_command(made)
 
@@ -149,6 +152,7 @@ def options(
 
     \b
     Start here; `./just COMMAND` is `longfat COMMAND`:
+      ./just try cubic bbr          two algorithms on a path, in seconds
       ./just reproduce _smoke       the whole chain on a small study, in a minute
       ./just reproduce sandia-2003  every figure and claim of a paper
       ./just new NAME               your own study

@@ -14,18 +14,16 @@ from longfat.cli.console import WARNING, say
 from longfat.cli.kernel_check import combinations, measure
 from longfat.cli.paths import repository_root
 from longfat.cli.study import every_study, kernel_settings, known_baselines
-from longfat.data.study_folder import StudyFolder
+from longfat.data.study_folder import HEADLINES, StudyFolder
 from longfat.evidence import baselines
 from longfat.evidence.baselines import FOLDER, Baseline, Combination, baseline_of, begin, read_baselines, write_baseline
 from longfat.evidence.collect import collect
-from longfat.evidence.judged import evidence_of
+from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE, Rows, merge_rows, read_rows, write_rows
 from longfat.report.findings import MODERN
-from longfat.report.markdown import write_overview, write_study_pages
+from longfat.report.markdown import FINDINGS, write_overviews, write_study_pages
 from longfat.study.catalog.stacks import STACKS
 from longfat.system.errors import RigError, StudyError
-
-FINDINGS = "docs/findings.md"
 
 
 def add_results(results: Path, folder: StudyFolder, baseline: str, console: Console) -> int:
@@ -86,26 +84,35 @@ def baseline_for(
 
 
 def write_page(folder: StudyFolder) -> None:
-    """Write VERDICTS.md and the generated part of README.md of a study from its evidence."""
+    """Write the pages of a study from its evidence: VERDICTS.md, and parts of README.md and notes.md."""
     known = known_baselines()
-    if found := evidence_of(folder, known):
+    found = evidence_of(folder, known)
+    if found is None and known and folder.headlines:
+        found = without_runs(folder, known[-1].name)
+    if found:
         write_study_pages(found, evidence_of(folder, known, stack=MODERN) if found.stack != MODERN else None)
 
 
 def write_findings(console: Console) -> None:
-    """Write the table of all studies in docs/findings.md, if there is such a page; print the studies with faults."""
-    page = repository_root() / FINDINGS
-    if not page.exists():
-        return
+    """Write the tables of all studies in README.md and docs/findings.md; print the studies with faults."""
+    write_overviews(repository_root(), evidenced_papers(console))
+
+
+def evidenced_papers(console: Console) -> list[Evidenced]:
+    """Return all studies of a paper with evidence or headlines; print the studies with faults."""
     known = known_baselines()
     found = []
     for study in every_study():
         try:
-            if study.header.paper and study.name[0] != "_" and (one := evidence_of(study, known)):
+            if not study.header.paper or study.name[0] == "_":
+                continue
+            if one := evidence_of(study, known):
                 found.append(one)
+            elif study.headlines and known:
+                found.append(without_runs(study, known[-1].name))
         except StudyError as error:
             say(console, f"{study.name} is left out of {FINDINGS}: {error}", WARNING)
-    write_overview(page, found)
+    return found
 
 
 def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
@@ -135,6 +142,8 @@ def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
     for folder, rows, gained in found:
         files = len(write_rows(folder.path, folder.header.study, rows))
         say(console, f"{folder.name}: {gained} runs gained, {files} files written")
-        write_page(folder)
+    for folder in every_study():
+        if folder.has(EVIDENCE) or folder.has(HEADLINES):
+            write_page(folder)
     write_findings(console)
     return {folder.name: gained for folder, _, gained in found}

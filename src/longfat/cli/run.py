@@ -169,7 +169,7 @@ def prepare(
     kernels = named_kernels(resolve(folder, choices, {"backend": machine.backend}))
     if Feature.KERNELS in traits.can:
         settings["kernels"] = kernels
-        if added := folder.study.own_kernels(choices.stack):
+        if added := folder.own_kernels(choices.stack):
             settings["own"] = added
     own_files.keep(files_of(folder), cache_folder())
     stage(events, f"preparing backend {machine.backend}")

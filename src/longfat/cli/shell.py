@@ -78,7 +78,7 @@ def _spec(target: str, point: str | None, given: Path | None) -> tuple[RunSpec, 
             raise
         no_study = error
     else:
-        return point_of(study, point).run(1, 1).spec, study.header.stack, study.study.own_kernels()
+        return point_of(study, point).run(1, 1).spec, study.header.stack, study.own_kernels()
     try:
         found = find_run(target, given)
     except StudyError as error:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -12,9 +13,11 @@ from longfat.cli.console import Output, say
 from longfat.cli.options import Baseline, Stack, Studies
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
-from longfat.evidence.judged import Evidenced, evidence_of
+from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, apart, shares
+from longfat.relations.headlines import JudgedHeadline
+from longfat.report.headlines import headline_counts, headline_rows
 
 
 def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, stack: Stack = None) -> None:
@@ -29,8 +32,11 @@ def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, st
         print_evidence(one, out, claims=True)
     options = (("baseline", baseline), ("stack", stack))
     wanted = "".join(f" of {option} {value}" for option, value in options if value)
-    for name in (name for name, one in found.items() if one is None):
-        say(out, f"{name}: no evidence{wanted} is committed yet")
+    for folder in folders:
+        if found[folder.name] is None:
+            say(out, f"{folder.name}: no evidence{wanted} is committed yet")
+            if folder.headlines and known:
+                print_headlines(without_runs(folder, known[-1].name).headlines, out)
     total = {
         name: {word: sum(one.counts[name][word] for one in having) for word in VERDICT_WORDS} for name in CATEGORIES
     }
@@ -51,8 +57,17 @@ def studies_with_evidence() -> list[StudyFolder]:
     return [study for study in every_study() if (study.path / EVIDENCE).is_dir()]
 
 
+def print_headlines(headlines: Sequence[JudgedHeadline], console: Console) -> None:
+    """Print the verdict on each headline, with the paper's numbers and the numbers here."""
+    for statement, paper, here, word, behind in headline_rows(headlines):
+        say(console, f"{word:<17}  {statement}\n{'':<19}paper: {paper}; here: {here}\n{'':<19}{behind}")
+
+
 def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
-    """Print the evidence of a study and the counts of its verdicts; with ``claims`` also each verdict."""
+    """Print the headlines of a study and the counts of its verdicts; with ``claims`` also each verdict."""
+    if one.headlines:
+        say(console, f"{one.study.name}: conclusions of the paper: {headline_counts(one.headlines)}")
+        print_headlines(one.headlines, console)
     if claims:
         say(console, f"{one.study.name}: claim, kind, verdict, profile, reason")
         width = max((len(claim.id) for claim in one.claims), default=0)
@@ -97,6 +112,10 @@ def _data(one: Evidenced) -> dict[str, Any]:
         "stack": one.stack,
         "runs": one.runs,
         "left_out": list(one.exclusions),
+        "headlines": [
+            {"id": each.headline.id, "verdict": each.word, "here": each.here, "claims": dict(each.claims)}
+            for each in one.headlines
+        ],
         "counts": without_zeros(one.counts),
         "claims": claims,
     }

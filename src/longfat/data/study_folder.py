@@ -16,28 +16,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longfat.spec.runspec import Scalar
+from longfat.study.catalog.kernels import OwnKernel
 from longfat.study.load import header_of, study_of
 from longfat.study.models import Header
+from longfat.study.schema.files import MAX_BYTES
 from longfat.study.schema.names import Finding, unknown
 from longfat.study.schema.source import Source, read_source
 from longfat.study.study import Study
 from longfat.study.warn import study_warnings
 from longfat.system.errors import Problem, StudyError
+from longfat.system.files import read_plain
+from longfat.system.trust import require_trust
 
 if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when needed
     from longfat.figures.document import Catalogue, FiguresDocument
     from longfat.relations.claims import Claim
+    from longfat.relations.headlines import HeadlinesDocument
     from longfat.relations.paper import PaperNumbers
 
 MANIFEST = "study.yaml"
 CLAIMS = "claims.yaml"
 FIGURES = "figures.yaml"
+HEADLINES = "headlines.yaml"
+README = "README.md"
+NOTES = "notes.md"
 REFERENCE = "reference"  # the folder of committed references
 
 
 @dataclass(frozen=True)
 class StudyFolder:
-    """A folder with a study.yaml; claims.yaml and figures.yaml may be absent.
+    """A folder with a study.yaml; claims.yaml, figures.yaml and headlines.yaml may be absent.
 
     ``given`` values of unknowns replace their defaults in the study of ``base``, from which the claims come. If
     ``only`` names experiments, the study has no others. A file is read when it is first needed; StudyError lists all
@@ -100,6 +108,15 @@ class StudyFolder:
         return claims_of(self._source(CLAIMS), self.study) if self.has(CLAIMS) else ()
 
     @cached_property
+    def headlines(self) -> HeadlinesDocument | None:
+        """The paper's question and main conclusions in headlines.yaml; None without the file."""
+        from longfat.relations.headlines import headlines_of
+
+        if self.base is not None:
+            return self.base.headlines
+        return headlines_of(self._source(HEADLINES), self.study, self.claims) if self.has(HEADLINES) else None
+
+    @cached_property
     def papers(self) -> Mapping[str, PaperNumbers]:
         """The paper's own numbers by claim."""
         from longfat.relations.paper import printed_numbers
@@ -138,7 +155,44 @@ class StudyFolder:
 
     def digest(self, file: str) -> str:
         """Return the SHA-256 (hex) of a file; "" if it is absent."""
-        return hashlib.sha256((self.path / file).read_bytes()).hexdigest() if self.has(file) else ""
+        return hashlib.sha256(self._content(file)).hexdigest() if self.has(file) else ""
+
+    def own_kernels(self, stack: str | None = None) -> dict[str, OwnKernel]:
+        """Return the kernels to which the study adds files, by name. Raises StudyError for a file without trust."""
+        kernels = self.study.own_kernels(stack)
+        for kernel in kernels.values():
+            for piece in kernel.pieces:
+                require_trust(piece.path, self._content(piece.name))
+        return kernels
+
+    @property
+    def programs(self) -> Iterator[bytes]:
+        """The content of the files that run with the user's rights: metrics, patches and C files."""
+        from longfat.metrics.registry import OWN_METRICS
+
+        if self.has(OWN_METRICS):
+            yield self._content(OWN_METRICS)
+        for kernel in self.study.own_kernels().values():
+            for piece in kernel.pieces:
+                yield self._content(piece.name)
+
+    def _content(self, file: str) -> bytes:
+        """Return the content of a file. Raises StudyError if it is not a plain file of this folder."""
+        try:
+            return read_plain(self.path / file, self.path, MAX_BYTES)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StudyError(f"the file cannot be read: {reason}", where=str(self.path / file)) from error
+
+    def text_of(self, file: str) -> str:
+        """Return the text of a file for people; "" if it is absent. Raises StudyError if it is not UTF-8."""
+        if not self.has(file):
+            return ""
+        try:
+            return self._content(file).decode("utf-8")
+        except UnicodeDecodeError as error:
+            message = f"the file is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
+            raise StudyError(message, where=str(self.path / file)) from error
 
     def pace(self, profile: str, stack: str) -> dict[str, float]:
         """Return measured over modelled time of runs by experiment, from the nearest reference.
@@ -153,15 +207,16 @@ class StudyFolder:
         return dict(max(found, key=lambda one: one[0])[1]) if found else {}
 
     def check(self) -> None:
-        """Raise StudyError with all problems of the manifest, or else with all of claims and figures."""
+        """Raise StudyError with all problems of the manifest, or else with all of claims, headlines and figures."""
         _ = self.study
         problems: list[Problem] = []
-        for read in (lambda: self.claims, lambda: self.figures):
+        texts = (lambda: self.text_of(README), lambda: self.text_of(NOTES))
+        for read in (lambda: (self.claims, self.headlines), lambda: self.figures, *texts):
             try:
                 read()
             except StudyError as error:
                 problems += error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
-        if problems:
+        if problems := list(dict.fromkeys(problems)):
             count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
             raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
 

@@ -21,6 +21,7 @@ from longfat.metrics.data import NoValue
 from longfat.relations.claims import Claim
 from longfat.relations.counting import Counts, tally
 from longfat.relations.evaluate import Grounds, evaluated
+from longfat.relations.headlines import JudgedHeadline, judged_headlines
 from longfat.relations.judge import Verdict, decide
 from longfat.relations.syntax import parse_expression
 from longfat.study.study import Study
@@ -92,6 +93,12 @@ class Evidenced:
     def judged(self) -> tuple[Judged, ...]:
         """The verdict on each claim, in the order of claims.yaml."""
         return tuple(self.judge(claim) for claim in self.claims)
+
+    @cached_property
+    def headlines(self) -> tuple[JudgedHeadline, ...]:
+        """The paper's main conclusions, judged from the claims behind them."""
+        words = {item.verdict.claim: item.verdict.verdict for item in self.judged}
+        return judged_headlines(self.folder.headlines, words, self.value)
 
     @cached_property
     def counts(self) -> Counts:
@@ -178,3 +185,8 @@ def evidence_of(
     for place, of in rows.items():
         others.update({place.stack: len(of)} if place.baseline == baseline and place.stack != stack else {})
     return Evidenced(folder, baseline, stack, backend, tuple(grounds), exclusions, others)
+
+
+def without_runs(folder: StudyFolder, baseline: str) -> Evidenced:
+    """Return the evidence of a study without any run: all claims that need runs are not measured."""
+    return Evidenced(folder, baseline, folder.study.header.stack, DEFAULT_BACKEND, (), (), {})

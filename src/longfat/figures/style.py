@@ -64,6 +64,7 @@ SETTINGS: Any = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
     "font.sans-serif": ["DejaVu Sans"],
+    "text.parse_math": False,  # a dollar in a title is a dollar
 }
 
 

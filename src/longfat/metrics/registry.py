@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from typing import Literal, TypeVar, get_args, get_type_hints
 from longfat.metrics.data import OutOfBounds, Point, Points, RunData, Source
 from longfat.metrics.statistics import UNBOUNDED
 from longfat.system.errors import StudyError
+from longfat.system.files import read_plain
+from longfat.system.trust import require_trust
 
 Dimension = Literal["time", "size", "rate", "number"]
 JudgedBy = Literal["mean", "median"]
@@ -29,6 +32,7 @@ _SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "
 BOUND_SLACK = 0.005
 """Share of a bound by which a value may exceed it: sampling is inexact by a frame at the ends of a window."""
 OWN_METRICS = "metrics.py"
+MOST_BYTES = 1_000_000  # written by hand
 
 
 @dataclass(frozen=True)
@@ -180,18 +184,34 @@ def _parameter(metric_name: str, argument: str, required: bool) -> Parameter:
 def load_own_metrics(study_dir: Path) -> None:
     """Register the metrics of a study's ``metrics.py``, once. Raises StudyError if it cannot be loaded."""
     path = study_dir / OWN_METRICS
+    if not os.path.lexists(path):
+        return
+    content = _program(path)
     module_name = f"longfat_metrics_of_{study_dir.resolve().name.replace('-', '_')}"
-    if not path.exists() or module_name in sys.modules:
+    if module_name in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     before = dict(METRICS)
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        exec(compile(content, path, "exec"), module.__dict__)
+    except BaseException as error:
         del sys.modules[module_name]
         METRICS.clear()
         METRICS.update(before)
+        if isinstance(error, KeyboardInterrupt):
+            raise
         raise StudyError(f"the study's own metrics cannot be loaded: {error!r}", where=str(path)) from error
+
+
+def _program(path: Path) -> bytes:
+    """Return the text of a study's metrics. Raises StudyError if it cannot be read, or the user does not trust it."""
+    try:
+        content = read_plain(path, path.parent, MOST_BYTES)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StudyError(f"the study's own metrics cannot be read: {reason}", where=str(path)) from error
+    require_trust(path, content)
+    return content

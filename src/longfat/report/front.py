@@ -27,7 +27,7 @@ from longfat.relations.judge import VERDICTS, Verdict, read_verdicts
 from longfat.report.findings import answer, causes_of
 from longfat.report.forest import Part, by_section, forest
 from longfat.report.page import render, write_page
-from longfat.report.readme import read_readme
+from longfat.report.readme import quoted
 from longfat.report.report import REPORT, coverage
 from longfat.study.models import Header
 from longfat.system.checksums import verify_checksums
@@ -98,7 +98,7 @@ def _card(study: StudyFolder, plans: Mapping[Path, Plan], baselines: Sequence[Ba
             verdicts = [one.verdict for one in evidence.judged]
         card.coverage = coverage(study.figures, verdicts, study.header) if verdicts else ()
     with _noted(faults):
-        readme = read_readme(study.path, [one.claim for one in verdicts])
+        readme = quoted(study, [one.claim for one in verdicts])
         card.question = readme.question
         card.counts = tally(one.counted for one in verdicts)
         card.parts = forest(by_section(verdicts), lambda one: one.category in ("measured", "calibrated"))

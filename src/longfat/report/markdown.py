@@ -11,16 +11,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from longfat.data.study_folder import NOTES, README
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.relations.bind import RelationError
 from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, apart
+from longfat.relations.headlines import RULE
 from longfat.report.findings import MODERN, sentence
+from longfat.report.headlines import HEAD, headline_counts, headline_rows
 from longfat.report.page import cell, words
-from longfat.report.readme import README
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 
 PAGE = "VERDICTS.md"
+FINDINGS = "docs/findings.md"
 BEGIN, END = "<!-- from the evidence, by ./just evidence merge -->", "<!-- end of what is from the evidence -->"
 UNKNOWN = "?"
 NARROW = 1e-9  # width of an interval, in any unit, that only the storage of numbers explains
@@ -28,18 +31,21 @@ _NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->
 
 
 def write_study_pages(one: Evidenced, modern: Evidenced | None) -> None:
-    """Write VERDICTS.md and renew README.md of a study; ``modern`` is its evidence of the modern stack.
+    """Write VERDICTS.md, if there is a run, and renew README.md and notes.md of a study.
 
-    Raises StudyError for a faulty expression in README.md.
+    ``modern`` is its evidence of the modern stack. Raises StudyError for a faulty expression in a page.
     """
-    (one.folder.path / PAGE).touch()
-    _renew(one.folder.path / PAGE, lambda _: verdicts_page(one))
+    if one.runs:
+        (one.folder.path / PAGE).touch()
+        _renew(one.folder.path / PAGE, lambda _: verdicts_page(one))
     _renew(one.folder.path / README, lambda text: renewed(text, one, modern))
+    _renew(one.folder.path / NOTES, lambda text: renewed(text, one, modern, NOTES))
 
 
-def write_overview(path: Path, every: Sequence[Evidenced]) -> None:
-    """Renew the table of all studies in a page, if the page exists."""
-    _renew(path, lambda text: between(text, overview(every)))
+def write_overviews(root: Path, every: Sequence[Evidenced]) -> None:
+    """Renew the tables of all studies in the repository's README.md and docs/findings.md, if these exist."""
+    _renew(root / README, lambda text: between(text, studies_table(every)))
+    _renew(root / FINDINGS, lambda text: between(text, overview(every)))
 
 
 def _renew(path: Path, new: Callable[[str], str]) -> None:
@@ -67,6 +73,7 @@ def verdicts_page(one: Evidenced) -> str:
         "Generated from the committed evidence by `./just evidence merge`; do not edit.",
         f"It has {one.runs} runs of stack {one.stack} in baseline {one.baseline}.",
         "",
+        *_headlines(one),
         f"**Measured claims: {', '.join(measured) or 'none'}.**",
     ]
     if others := apart(counts):
@@ -98,10 +105,17 @@ def _measured(item: Judged) -> str:
     return f"{effect}{one.mean:.4g}{interval}, allowed {one.limit}{more}"
 
 
-def renewed(text: str, one: Evidenced, modern: Evidenced | None) -> str:
-    """Return the text of README.md with the numbers of the evidence. Raises StudyError for a faulty expression."""
+def _headlines(one: Evidenced) -> list[str]:
+    """Return the lines of the table of headlines; none for a study without headlines."""
+    if not one.headlines:
+        return []
+    return [*table(HEAD, headline_rows(one.headlines)), "", f"{RULE} The numbers are means, in the paper's units.", ""]
+
+
+def renewed(text: str, one: Evidenced, modern: Evidenced | None, page: str = README) -> str:
+    """Return the text of a page with the numbers of the evidence. Raises StudyError for a faulty expression."""
     text = between(text, _section(one, modern))
-    return _NUMBER.sub(lambda found: f"{_value(found, one)}<!-- {found['expression']} -->", text)
+    return _NUMBER.sub(lambda found: f"{_value(found, one, page)}<!-- {found['expression']} -->", text)
 
 
 def between(text: str, lines: Iterable[str]) -> str:
@@ -111,12 +125,12 @@ def between(text: str, lines: Iterable[str]) -> str:
     return "\n".join([f"{before}{begin}", "", *lines, "", f"{end}{after}"]) if end else text
 
 
-def _value(found: re.Match[str], one: Evidenced) -> str:
+def _value(found: re.Match[str], one: Evidenced, page: str) -> str:
     """Return the value of an expression, with the number of decimals in the text."""
     try:
         number = one.value(found["expression"])
     except RelationError as error:
-        where = f"{one.folder.name}/{README}"
+        where = f"{one.folder.name}/{page}"
         raise StudyError(f"{found['expression']!r}: {error.message}", where=where, hint=error.hint) from error
     decimals = found["number"].partition(".")[2]
     if number is None:
@@ -125,6 +139,10 @@ def _value(found: re.Match[str], one: Evidenced) -> str:
 
 
 def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
+    yield from _headlines(one)
+    if not one.runs:
+        yield f"No run of the present baseline is committed yet; `./just evidence fill {one.folder.name}` adds them."
+        return
     yield f"{sentence(one.counts)} [{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
     if further := apart(one.counts):
         yield "Counted separately: " + "; ".join(further) + "."
@@ -138,14 +156,31 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
         yield f"**Today**, with stack {MODERN} ({modern.runs} runs): {sentence(modern.counts)}"
 
 
-def overview(every: Sequence[Evidenced]) -> Iterator[str]:
-    """Yield the table of studies with evidence."""
+def studies_table(every: Sequence[Evidenced]) -> Iterator[str]:
+    """Yield the table of the studies with headlines: question and verdicts."""
     rows = []
     for one in every:
+        if one.folder.headlines:
+            name = f"[{one.folder.name}](experiments/{one.folder.name}/{README})"
+            rows.append((name, one.folder.headlines.question, headline_counts(one.headlines)))
+    yield from table(("study", "question", "conclusions of the paper"), rows)
+
+
+def overview(every: Sequence[Evidenced]) -> Iterator[str]:
+    """Yield the table of all headlines, and the table of the counts of claims."""
+    rows = []
+    for one in every:
+        name = f"[{one.folder.name}](../experiments/{one.folder.name}/{README})"
+        rows += [(name, row[0], row[3]) for row in headline_rows(one.headlines)]
+    yield from table(("study", HEAD[0], HEAD[3]), rows)
+    yield ""
+    counted: list[tuple[str, ...]] = []
+    for one in (one for one in every if one.runs):
         row = one.counts["measured"]
         testable = sum(row[word] for word in VERDICT_WORDS if word != "not_testable")
         others = sum(sum(one.counts[name].values()) for name in CATEGORIES if name != "measured")
         numbers = (row["reproduced"] + row["agrees"], row["not_reproduced"], row["inconclusive"], row["not_measured"])
-        name = f"[{one.folder.name}](../experiments/{one.folder.name}/{README})"
-        rows.append((name, *map(str, (testable, *numbers, others))))
-    yield from table(("study", "claims", "reproduced", "not reproduced", "undecided", "not measured", "separate"), rows)
+        counted.append((one.folder.name, *map(str, (testable, *numbers, others))))
+    yield from table(
+        ("study", "claims", "reproduced", "not reproduced", "undecided", "not measured", "separate"), counted
+    )

@@ -16,6 +16,9 @@ from longfat.report.numbers import OUTCOMES, allowed, measured
 from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
+# A page needs no network, whatever text of a study it has; the front page has pictures next to it.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src 'self' file: data:"
+
 
 def render(template: str, **values: Any) -> str:
     """Render a template of this folder; in HTML the text of values is escaped."""
@@ -34,7 +37,7 @@ def render(template: str, **values: Any) -> str:
         "allowed": allowed,
     }
     environment.globals |= {"asset": asset, "apart": apart}
-    environment.globals |= {"glyphs": GLYPHS, "outcomes": OUTCOMES, "forest_size": (WIDTH, HEIGHT)}
+    environment.globals |= {"glyphs": GLYPHS, "outcomes": OUTCOMES, "forest_size": (WIDTH, HEIGHT), "policy": POLICY}
     return environment.get_template(template).render(values)
 
 

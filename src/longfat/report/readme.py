@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a study's README.md that the report quotes: the question, the answer, and the causes of verdicts.
+"""The parts of a study's README.md and notes.md that the report quotes: question, answer, and causes of verdicts.
 
 The question is the text between the citation below the first heading and the first table or further heading. The
 answer is the section "Answer". A cause is a paragraph or an item that names a claim in backticks; if a text has the
@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-README = "README.md"
+from longfat.data.study_folder import NOTES, README, StudyFolder
+
 ANSWER = "answer"
 _ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -52,14 +52,17 @@ class Readme:
         return tuple(cause for cause in self.causes if claim in cause.claims)
 
 
-def read_readme(study: Path, claims: Iterable[str]) -> Readme:
-    """Read the README of a study's folder; an empty one if it is missing."""
-    path = study / README
-    if not path.exists():
-        return Readme()
-    blocks = list(_blocks(_COMMENT.sub("", path.read_text(encoding="utf-8"))))
+def quoted(folder: StudyFolder, claims: Iterable[str]) -> Readme:
+    """Return the quoted parts of a study's README and of its notes. Raises StudyError if they cannot be read."""
+    return read_readme(folder.text_of(README), claims, folder.text_of(NOTES))
+
+
+def read_readme(text: str, claims: Iterable[str], notes: str = "") -> Readme:
+    """Return the quoted parts of a study's README and of its notes, from their texts."""
+    blocks = list(_blocks(_COMMENT.sub("", text)))
     intro = [text for heading, text in blocks if heading is None][1:]  # after the citation
     answer = [text for heading, text in blocks if heading is not None and heading.lower() == ANSWER]
+    blocks += _blocks(_COMMENT.sub("", notes))
     reasons = [text for heading, text in blocks if heading is not None and not _ELSEWHERE.search(heading)]
     return Readme(_html(intro), _html(answer), tuple(_causes(reasons, tuple(claims))))
 
@@ -113,6 +116,6 @@ def _html(blocks: Iterable[str]) -> str:
 
     Each block becomes one line, so that a number at the beginning of a line does not begin a list.
     """
-    markdown = MarkdownIt("commonmark", {"html": False})
+    markdown = MarkdownIt("commonmark", {"html": False}).disable("image")  # a page loads nothing
     lines = "\n\n".join(" ".join(block.split()) for block in blocks)
     return str(markdown.render(_LINK.sub(r"\1", lines))).strip()

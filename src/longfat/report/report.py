@@ -25,15 +25,17 @@ from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import VERDICT_WORDS, Counts, VerdictWord, tally
+from longfat.relations.headlines import RULE, JudgedHeadline, judged_headlines
 from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
 from longfat.report.explorer import explorer_data
 from longfat.report.figures import FigureView, figure_views, sections_of
 from longfat.report.findings import Causes, Comparison, answer, causes_of, compare_stacks
 from longfat.report.forest import Part, by_section, forest
+from longfat.report.headlines import HEAD, headline_rows
 from longfat.report.numbers import OUTCOMES
 from longfat.report.page import render, write_page
 from longfat.report.provenance import digests_of, exclusions_of, provenance
-from longfat.report.readme import Cause, Readme, read_readme
+from longfat.report.readme import Cause, Readme, quoted
 from longfat.report.settings import achieved, settings_of
 from longfat.study.models import Header
 from longfat.system.checksums import checksums_of, write_checksums
@@ -73,6 +75,7 @@ def write_report(
     page = render(
         "report.html.j2",
         report=view,
+        headlines=(HEAD, list(headline_rows(view.headlines)), RULE),
         sections=sections_of(list(view.figures.values()), view.header),
         settings=settings_of(view.plan, view.drawn_in),
         achieved=list(achieved(view.dataset)),
@@ -173,9 +176,17 @@ class Report:
         return {word: found.count(word) for word in VERDICT_WORDS}
 
     @cached_property
+    def headlines(self) -> tuple[JudgedHeadline, ...]:
+        """The paper's main conclusions, judged from the claims; the numbers are of the evidence."""
+        if self.evidence:
+            return self.evidence.headlines
+        words = {verdict.claim: verdict.verdict for verdict in self.verdicts}
+        return judged_headlines(self.folder.headlines, words, lambda _: None)
+
+    @cached_property
     def readme(self) -> Readme:
         """The question, the answer and the causes in the study's README."""
-        return read_readme(self.folder.path, [verdict.claim for verdict in self.verdicts])
+        return quoted(self.folder, [verdict.claim for verdict in self.verdicts])
 
     @cached_property
     def causes(self) -> Causes:

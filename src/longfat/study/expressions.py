@@ -15,6 +15,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
 
 from longfat.spec.units import Duration, Rate, Ratio, Size
 
+MOST_LEVELS = 100  # of operations in operations; a sum of this many terms is one, too
+
 Start = Literal["relation", "expression", "derived"]
 
 _UNITS = sorted((unit for kind in (Duration, Size, Rate, Ratio) for unit in kind.units), key=len, reverse=True)
@@ -43,9 +45,15 @@ class ExpressionError(Exception):
 def parse(text: str, start: Start) -> Tree[Token]:
     """Return the tree of a text. Raises ExpressionError with the column and what was expected there."""
     try:
-        return _parser().parse(text, start=start)
+        tree = _parser().parse(text, start=start)
     except UnexpectedInput as error:
         raise _explained(error, text) from error
+    level, depth = [tree], 0
+    while level:  # the tree's readers are recursive
+        level, depth = [one for node in level for one in node.children if isinstance(one, Tree)], depth + 1
+    if depth > MOST_LEVELS:
+        raise ExpressionError(f"more than {MOST_LEVELS} operations or parentheses depend on each other")
+    return tree
 
 
 @cache

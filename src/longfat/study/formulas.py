@@ -20,6 +20,7 @@ from longfat.study.expressions import ExpressionError, parse
 from longfat.study.schema.names import nearest, shown
 from longfat.system.errors import StudyError
 
+MOST_BITS = 4096  # of a value on the way to the result
 FUNCTIONS = ("min", "max", "round", "floor", "ceil")
 
 # The base unit of each kind of quantity in seconds and bytes, and its powers of time and data.
@@ -119,7 +120,10 @@ def _evaluate(tree: Tree[Token], value_of: Callable[[str], Amount]) -> Amount:
     one, *further = (_evaluate(part, value_of) for part in tree.children if isinstance(part, Tree))
     if tree.data == "negate":
         return Amount(-one.value, one.dimension)
-    return _arithmetic(str(tree.data), one, further[0], column)
+    made = _arithmetic(str(tree.data), one, further[0], column)
+    if max(made.value.numerator.bit_length(), made.value.denominator.bit_length()) > MOST_BITS:
+        raise FormulaError("the number has too many digits", column)
+    return made
 
 
 def _tree(child: Tree[Token] | Token) -> Tree[Token]:

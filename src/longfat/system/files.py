@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are complete whenever they are read, and flushed to the disk. Standard library only."""
+"""Files that are complete whenever they are read, and flushed to the disk; files of other people.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import stat
 from pathlib import Path
 
 from longfat.system.processes import is_running
@@ -35,6 +40,22 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
         raise
     finally:
         draft.unlink(missing_ok=True)
+
+
+def read_plain(path: Path, folder: Path, most: int) -> bytes:
+    """Return the content of a file that somebody else may have put into ``folder``.
+
+    Raises OSError for a link that leaves the folder, for anything except a file, and for more than ``most`` bytes.
+    """
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise OSError(errno.EXDEV, "it is a link out of the folder", str(path))
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # a pipe would wait
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most} bytes", str(path))
+    return content
 
 
 def flush_file_system(folder: Path) -> None:

@@ -17,6 +17,7 @@ from longfat.study.catalog.ccas import CCAS
 from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
 from longfat.system.files import write_whole
+from longfat.system.trust import agree
 
 UNKNOWN = "algorithm"
 _UNKNOWNS = re.compile(r"(?ms)^unknowns:\n.*?(?=^\S)")
@@ -52,6 +53,8 @@ def study_with(folder: StudyFolder, source: Path, to: Path) -> StudyFolder:
         for name in (CLAIMS, FILE, OWN_METRICS):
             shutil.copyfile(folder.path / name, to / name)
         shutil.copyfile(source, to / source.name)
+        for program in (to / OWN_METRICS, source):  # the project's own, and a file that the user names
+            agree(program.read_bytes())
         text = (folder.path / MANIFEST).read_text(encoding="utf-8")
         write_whole(to / MANIFEST, _CANDIDATE.sub(f"{{source: {source.name}}}", _UNKNOWNS.sub("", text)))
     except OSError as error:

@@ -7,6 +7,8 @@ Owns the places in the archive. Raw records are left out: captures are gigabytes
 from __future__ import annotations
 
 import gzip
+import shutil
+import stat
 import tempfile
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
@@ -27,7 +29,7 @@ from longfat.relations.judge import Verdict, read_origin, read_verdicts
 from longfat.report.crate.metadata import SOFTWARE, About, Part, write_crate
 from longfat.report.page import render, words
 from longfat.system.checksums import verify_checksums
-from longfat.system.errors import RigError
+from longfat.system.errors import RigError, StudyError
 from longfat.system.files import write_whole
 from longfat.system.scratch import scratch_in
 from longfat.system.tools import git
@@ -72,7 +74,8 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
     runs = f"{planned} runs" if valid == planned else f"{valid} of {planned} runs"
     about = About(folder.header, plan, runs, date, cited)
     with scratch_in(Path(tempfile.gettempdir()), "longfat-package-") as scratch:
-        parts = [*_parts(results, folder, repository), *_software(repository, scratch)]
+        _copy_plain(folder.path, scratch / "study")
+        parts = [*_parts(results, scratch / "study", repository), *_software(repository, scratch)]
         parts.append(_written(scratch, ".zenodo.json", "the archive's form, filled in", about.zenodo.encode()))
         text = appendix(folder, plan, verdicts, runs, [*parts, Part(*_DESCRIPTION, scratch)])
         parts.append(_written(scratch, "ARTIFACT.md", "artifact appendix: how to check each claim", text.encode()))
@@ -83,9 +86,23 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
             raise RigError(f"cannot write the package: {error}", where=str(target)) from error
 
 
-def _parts(results: Path, folder: StudyFolder, repository: Path) -> Iterator[Part]:
+def _copy_plain(source: Path, target: Path) -> None:
+    """Copy the files of a study, without hidden ones. Raises StudyError for anything except files and folders."""
+    target.mkdir()
+    for path in sorted(path for path in source.iterdir() if path.name[0] != "." and path.name != "__pycache__"):
+        kind = path.lstat().st_mode
+        if stat.S_ISDIR(kind):
+            _copy_plain(path, target / path.name)
+        elif stat.S_ISREG(kind):
+            shutil.copyfile(path, target / path.name)
+        else:
+            message = "a package takes files and folders only, and this is a link, a pipe or a device"
+            raise StudyError(message, where=str(path), hint="replace it by a file, or move it out of the study")
+
+
+def _parts(results: Path, study: Path, repository: Path) -> Iterator[Part]:
     """Yield the files and folders that exist before the package."""
-    yield Part("study", "manifest, claims, figures, README and evidence of the study", folder.path)
+    yield Part("study", "manifest, claims, figures, README and evidence of the study", study)
     for root, place, names in ((results, "results/", _RESULTS), (repository, "", _REPOSITORY)):
         for name, what in names.items():
             if (root / name).exists():

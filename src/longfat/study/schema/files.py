@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import re
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
 from longfat.study.schema.fields import fault, matching
 from longfat.study.schema.names import shown
+from longfat.system.files import read_plain
+
+MAX_BYTES = 64 << 20  # of a file next to the manifest; a trace of a link has a few megabytes
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")
 
@@ -40,11 +44,13 @@ class StudyFile:
 def read_file(folder: Path, name: str) -> bytes:
     """Return the content of a file in a study's folder. Raises a fault if it is elsewhere or cannot be read."""
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):  # also a link to another file of the user
-        raise fault(f"{shown(name)} is not in the study's folder", "copy the file there, and give its name there")
     try:
-        return path.read_bytes()
+        return read_plain(path, folder, MAX_BYTES)
     except OSError as error:
+        if error.errno == errno.EXDEV:
+            raise fault(
+                f"{shown(name)} is not in the study's folder", "copy the file there, and give its name there"
+            ) from error
         raise fault(f"{shown(name)} cannot be read: {error.strerror}", f"it must be in {folder}") from error
 
 

@@ -18,6 +18,8 @@ import yaml
 
 from longfat.study.schema.names import Finding, Path, key_text
 from longfat.system.errors import Problem, StudyError
+from longfat.system.files import read_plain
+from longfat.system.text import has_controls
 
 MAX_BYTES = 1_000_000  # manifests are written by hand; a larger file is the wrong file
 
@@ -62,14 +64,10 @@ def _text(path: FilePath) -> str:
     """Return the file's text. Raises StudyError if it cannot be read."""
     hint = "name the study.yaml of a folder under experiments/"
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        raw = read_plain(path, path.parent, MAX_BYTES)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StudyError(f"the study cannot be read: {reason}", where=str(path), hint=hint) from error
-    if len(raw) > MAX_BYTES:
-        message = f"the study has more than {MAX_BYTES} bytes, the most a manifest may have"
-        raise StudyError(message, where=str(path), hint=hint)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -84,6 +82,7 @@ _SCALARS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?"), float),
 )
 _ANCHOR = "anchors and aliases are not part of the format; write the value out"
+_CONTROL = "control characters are not part of the format; write the text without them"
 _TAG = "tags are not part of the format; write the value alone"
 
 
@@ -115,6 +114,8 @@ class _Reader:
             raise _refused(_TAG, event)
         self._source.lines.setdefault(path, event.start_mark.line + 1)
         if isinstance(event, yaml.ScalarEvent):
+            if has_controls(event.value):
+                raise _refused(_CONTROL, event)
             return _scalar(event.value) if event.implicit[0] else event.value
         if isinstance(event, yaml.SequenceStartEvent):
             found: list[Any] = []

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study of a trial: algorithms on one path, as the options of ``longfat try`` describe them.
+
+Owns the text of its manifest and figures. Every fault of the options is found here, all of them at once.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from longfat.data.study_folder import FIGURES, MANIFEST
+from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size
+from longfat.study.catalog.ccas import CCAS
+from longfat.study.queues.limit import Products
+from longfat.study.schema.names import unknown
+from longfat.system.errors import Problem, RigError, StudyError
+
+QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie", "sfq")
+"""The kinds of queue that need no setting except a limit."""
+PROGRAM = ("send", "receive")  # the files in the folder of a program
+FASTER = 10  # hosts send at this multiple of the largest rate, so that packets wait in the bottleneck
+_NAMES = {"mbps": "Mbit/s", "gbps": "Gbit/s", "kbps": "kbit/s"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Algorithms and a path. Each option is a tuple of the values to compare, as a manifest has them."""
+
+    algorithms: tuple[str, ...]
+    path: Mapping[str, tuple[str, ...]]
+    flows: int = 1
+    together: bool = False
+    duration: str = "10 s"
+    repetitions: int = 1
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The algorithms, C files and folders of programs, by their names in the manifest."""
+        return {Path(given).stem.removeprefix("tcp_"): given for given in self.algorithms}
+
+    @property
+    def programs(self) -> dict[str, str]:
+        """The folders of programs by name."""
+        return {name: given for name, given in self.names.items() if Path(given).is_dir()}
+
+    @property
+    def kernels(self) -> dict[str, str]:
+        """The algorithms of the kernel and C files by name."""
+        return {name: given for name, given in self.names.items() if name not in self.programs}
+
+    @property
+    def factors(self) -> dict[str, tuple[str, ...]]:
+        """The properties of the path that have several values."""
+        return {name: values for name, values in self.path.items() if len(values) > 1}
+
+    @property
+    def title(self) -> str:
+        """A title for people."""
+        how = " together" if self.together else ""
+        return f"{' and '.join(self.names)}{how} on {' and '.join(self.path['rate'])}, {' and '.join(self.path['rtt'])}"
+
+
+def read_trial(
+    algorithms: Sequence[str], given: Mapping[str, str], flows: int, together: bool, repetitions: int
+) -> Trial:
+    """Return the trial that the options describe. Raises StudyError with every faulty option."""
+    problems: list[Problem] = []
+
+    def values(option: str, *kinds: type[Quantity], bare: bool = False) -> tuple[str, ...]:
+        try:
+            return _values(given[option], *kinds, bare=bare)
+        except StudyError as error:
+            problems.append(Problem(f"--{option}", None, "", error.message, error.hint))
+            return ("",)
+
+    path = {
+        "rate": values("rate", Rate),
+        "rtt": values("rtt", Duration),
+        "loss": values("loss", Ratio) if given["loss"] else (),
+        "buffer": values("buffer", Products, Size, Duration, bare=True) if given["buffer"] else (),
+        "queue": tuple(_parts(given["queue"])),
+    }
+    durations = values("duration", Duration)
+    if len(durations) > 1:
+        problems.append(Problem("--duration", None, "", f"{given['duration']!r} is not one length of time"))
+    problems += [
+        Problem("--queue", None, "", *unknown("queue", name, QUEUES)) for name in path["queue"] if name not in QUEUES
+    ]
+    problems += (problem for one in algorithms for problem in _faults(one))
+    trial = Trial(tuple(algorithms), path, flows, together, durations[0], repetitions)
+    if len(trial.names) < len(algorithms):
+        problems.append(Problem("ALGORITHM", None, "", "two algorithms have the same name", "name each once"))
+    if problems:
+        raise StudyError("the trial cannot be made", problems=tuple(problems))
+    return trial
+
+
+def _faults(given: str) -> Iterator[Problem]:
+    """Yield the faults of an algorithm's name, C file or folder."""
+    path = Path(given)
+    if path.is_dir():
+        for name in PROGRAM:
+            if not (path / name).is_file():
+                hint = "a program is a folder with the programs `send ADDRESS PORT SECONDS` and `receive PORT`"
+                yield Problem(given, None, "", f"no file {name!r}", hint)
+    elif given.endswith(".c") or "/" in given:
+        if not path.is_file():
+            yield Problem(given, None, "", "no such file", "give a C file with a congestion control, tcp_NAME.c")
+        elif not path.name.startswith("tcp_"):
+            yield Problem(given, None, "", "the file's name is not tcp_NAME.c", "NAME is the algorithm's `.name`")
+    elif given not in CCAS:
+        yield Problem("ALGORITHM", None, "", *unknown("algorithm", given, CCAS))
+
+
+def _parts(text: str) -> list[str]:
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _values(text: str, *kinds: type[Quantity], bare: bool = False) -> tuple[str, ...]:
+    """Return the values of an option; a number without a unit has the unit of the last value.
+
+    ``bare`` allows whole numbers without any unit. Raises StudyError.
+    """
+    parts = _parts(text)
+    unit = parts[-1].lstrip("0123456789. ") if parts else ""
+    if bare and not unit and all(part.isdigit() for part in parts) and parts:
+        return tuple(parts)
+    found = [_value(part if part.lstrip("0123456789. ") else part + unit, kinds) for part in parts or [text]]
+    return tuple(dict.fromkeys(found))
+
+
+def _value(text: str, kinds: Sequence[type[Quantity]]) -> str:
+    """Return a quantity as a manifest has it; letters of its unit may be small, and "/s" may be left out."""
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%/ ")
+    given = text[len(number) :].strip()
+    for kind in kinds:
+        units = {name: unit for unit in kind.units for name in (unit.lower(), unit.lower().removesuffix("/s"))}
+        units |= {name: unit for name, unit in _NAMES.items() if unit in kind.units}
+        if given.lower() in units:
+            unit = given if given in kind.units else units[given.lower()]
+            kind.parse(f"{number} {unit}")
+            return f"{number} {unit}"
+    return str(kinds[0].parse(text))  # raises, and names the units
+
+
+def write_trial(trial: Trial, name: str, folder: Path) -> list[str]:
+    """Write manifest, figures and the user's own files into a folder; return their names. Raises RigError."""
+    texts = {MANIFEST: manifest(trial, name), FIGURES: figures(trial, name)}
+    copies = {Path(given).name: Path(given) for given in trial.kernels.values() if given.endswith(".c")}
+    copies |= {f"{own}-{file}": Path(given) / file for own, given in trial.programs.items() for file in PROGRAM}
+    try:
+        for file, source in copies.items():
+            shutil.copy(source, folder / file)
+        for file, text in texts.items():
+            (folder / file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RigError(f"the study cannot be written: {error.strerror}", where=str(folder)) from error
+    return [*texts, *copies]
+
+
+def manifest(trial: Trial, name: str) -> str:
+    """Return the text of study.yaml."""
+    lines = [
+        "# Made by `longfat try`; docs/own-study.md explains this file, docs/manifest.md has every key.",
+        "format: 2",
+        f"study: {name}",
+        f"title: {trial.title}",
+        "algorithms:",
+        *(f"  {own}: {{{_algorithm(given)}}}" for own, given in trial.kernels.items()),
+        "paths:",
+        f"  path: {{{', '.join(_topology(trial))}}}",
+        "defaults:",
+        "  path: path",
+        f"  repetitions: {trial.repetitions}",
+        "experiments:",
+        *(line for experiment in _experiments(trial) for line in experiment),
+    ]
+    if not trial.kernels:
+        lines.remove("algorithms:")
+    return "\n".join(lines) + "\n"
+
+
+def _algorithm(given: str) -> str:
+    return f"source: {Path(given).name}" if given.endswith(".c") else f"cca: {given}"
+
+
+def _topology(trial: Trial) -> Iterator[str]:
+    """Yield the keys of the path, with the first of several values."""
+    fastest = max(Rate.parse(rate).value for rate in trial.path["rate"])
+    senders = trial.flows * (len(trial.names) if trial.together else 1)
+    yield f"kind: dumbbell, rate: {trial.path['rate'][0]}, host_rate: {Rate(FASTER * fastest)}"
+    yield f"rtt: {trial.path['rtt'][0]}, senders: {senders}"
+    yield f"bottleneck_queue: {{{_queue(trial, trial.path['queue'][0], trial.path['buffer'][:1])}}}"
+    if trial.path["loss"]:
+        yield f"loss: {trial.path['loss'][0]}"
+
+
+def _queue(trial: Trial, kind: str, limit: Sequence[str]) -> str:
+    """Return a queue; one that drops only when it is full holds a BDP unless the trial gives a buffer."""
+    if not limit and any(one in ("pfifo", "bfifo") for one in trial.path["queue"]):
+        limit = ("1 bdp",)
+    return ", ".join([f"kind: {kind}", *(f"limit: {one}" for one in limit)])
+
+
+def _experiments(trial: Trial) -> Iterator[list[str]]:
+    """Yield the lines of each experiment: the kernel's algorithms alone, each program alone, or all together."""
+    if trial.together:
+        names = list(trial.names)
+        kernels = [
+            _flow(own, own, trial, 1 + names.index(own) * trial.flows)
+            for own in trial.kernels
+        ]  # fmt: skip
+        programs = [_program(own, trial, 1 + names.index(own) * trial.flows) for own in trial.programs]
+        yield _experiment("together", trial, kernels, programs, trial.factors)
+        return
+    if trial.kernels:
+        swept = {"algorithm": tuple(trial.kernels), **trial.factors}
+        yield _experiment("alone", trial, [_flow("flow", "${algorithm}", trial, 1)], [], swept)
+    for own in trial.programs:
+        yield _experiment(own, trial, [], [_program(own, trial, 1)], trial.factors)
+
+
+def _experiment(
+    name: str, trial: Trial, flows: Sequence[str], programs: Sequence[str], swept: Mapping[str, tuple[str, ...]]
+) -> list[str]:
+    lines = [f"  - id: {name}"]
+    factors = {key: f'"${{{key}}}"' for key in trial.factors}
+    changes = [f"{key}: {factors[key]}" for key in ("rate", "rtt", "loss") if key in factors]
+    if {"queue", "buffer"} & set(factors):  # a kind replaces the whole queue of the path
+        kind = factors.get("queue", trial.path["queue"][0])
+        limit = (factors["buffer"],) if "buffer" in factors else trial.path["buffer"]
+        changes.append(f"bottleneck_queue: {{{_queue(trial, kind, limit)}}}")
+    lines += [f"    topology: {{{', '.join(changes)}}}"] if changes else []
+    for key, entries in (("flows", flows), ("programs", programs)):
+        lines += [f"    {key}:", *(f"      - {{{entry}}}" for entry in entries)] if entries else []
+    if swept:
+        lines += ["    sweep:", "      product:"]
+        lines += [f"        {factor}: [{', '.join(values)}]" for factor, values in swept.items()]
+    return lines
+
+
+def _flow(name: str, algorithm: str, trial: Trial, sender: int) -> str:
+    count = f", count: {trial.flows}" if trial.flows > 1 else ""
+    return (
+        f'name: {name}{count}, from: client{sender}, to: server, algorithm: "{algorithm}", '
+        f"duration: {trial.duration}, start_jitter: 100 ms"
+    )
+
+
+def _program(name: str, trial: Trial, sender: int) -> str:
+    return (
+        f'name: {name}, from: client{sender}, to: server, send: "./{name}-send {{address}} {{port}} {{seconds}}", '
+        f'receive: "./{name}-receive {{port}}", files: [{name}-send, {name}-receive], duration: {trial.duration}'
+    )
+
+
+def figures(trial: Trial, name: str) -> str:
+    """Return the text of figures.yaml: goodput by a factor, or else the congestion windows over time."""
+    experiment = "together" if trial.together else "alone"
+    lines = ["format: 2", f"study: {name}"]
+    if not trial.kernels:
+        return "\n".join([*lines, "figures: []", ""])
+    if factor := next(iter(trial.factors), None):
+        series = "" if trial.together else ", series: algorithm"
+        lines += ["figures:", "  - bars: goodput", f"    title: aggregate goodput by {factor}"]
+        lines += [f"    of: goodput[{experiment}]", f"    x: {factor}{series}".replace(", ", "\n    ")]
+    else:
+        flows = {f"{own}{place}": own for own in trial.kernels for place in _places(trial.flows)}
+        first = "flow" + _places(trial.flows)[0]
+        which = f"    flows: {{{', '.join(f'{flow}: {own}' for flow, own in flows.items())}}}"
+        lines += ["figures:", "  - timeseries: windows", "    title: congestion window", "    what: cwnd"]
+        lines += ["    runs: together", which] if trial.together else [f"    runs: alone, flow={first}"]
+        lines += [] if trial.together else ["    series: algorithm"]
+    return "\n".join(lines) + "\n"
+
+
+def _places(flows: int) -> list[str]:
+    """Return what follows the name of a flow that has a ``count``."""
+    return [str(place) for place in range(1, flows + 1)] if flows > 1 else [""]

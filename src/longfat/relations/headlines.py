@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main conclusions of a paper, in headlines.yaml, and the verdict on each from the claims behind it.
+
+The verdict is computed from the claims only; headlines.yaml has no key for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import filter as filter_names
+from typing import Literal
+
+from pydantic import Field
+
+from longfat.relations.bind import RelationError, Scope
+from longfat.relations.claims import Claim, placed
+from longfat.relations.syntax import parse_expression
+from longfat.relations.tree import check as check_names
+from longfat.study.schema import fields as f
+from longfat.study.schema.closed import Closed
+from longfat.study.schema.document import document_of
+from longfat.study.schema.names import Finding, unknown
+from longfat.study.schema.source import Source
+from longfat.study.study import Study
+
+HeadlineWord = Literal["supported", "supported in part", "contradicted", "open", "scenario differs"]
+HEADLINE_WORDS: tuple[HeadlineWord, ...] = (
+    "supported",
+    "supported in part",
+    "contradicted",
+    "open",
+    "scenario differs",
+)
+
+RULE = (
+    "A headline is supported if all its claims are reproduced, contradicted if none is, and supported in part if some"
+    " are and some are not, or if agreement within the paper's wide error is all there is. It is open while an"
+    " undecided claim can change that. If none of its claims can be tested here, the scenario differs."
+)
+
+POSITIVE = ("reproduced", "compatible", "agrees")
+_NUMBER = re.compile(r"\$\{([^{}]+)\}")
+
+
+class Headline(Closed):
+    """A main conclusion of the paper, with the claims that carry it."""
+
+    id: f.Name = Field(description="unique in the study")
+    statement: f.Text = Field(description="the conclusion in one sentence, in our own words")
+    paper: f.Text = Field(description="the paper's numbers, or its words in short")
+    where: f.Text = Field(description="section, figure or table of the paper")
+    here: str = Field(
+        "", description="the numbers here: a text in which `${EXPRESSION}` is replaced by its value in the evidence"
+    )
+    claims: tuple[f.Text, ...] = Field(
+        min_length=1, description="ids of the claims that carry it, or patterns such as `backoff-*`"
+    )
+
+    def expressions(self) -> Iterator[str]:
+        """Yield the expressions in ``here``."""
+        yield from _NUMBER.findall(self.here)
+
+
+class HeadlinesDocument(Closed):
+    """The whole of headlines.yaml."""
+
+    format: Literal[2] = Field(description="version of this format")
+    study: f.Name = Field(description="name of the study")
+    question: f.Text = Field(description="the question of the paper, in one sentence")
+    headlines: tuple[Headline, ...] = Field(description="the headlines, the most important first")
+
+
+@dataclass(frozen=True)
+class JudgedHeadline:
+    """A headline with its verdict, the verdict on each claim behind it, and the text with the numbers here."""
+
+    headline: Headline
+    word: HeadlineWord
+    claims: Mapping[str, str]
+    here: str
+
+
+def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> HeadlinesDocument:
+    """Read a ``headlines.yaml``. Raises StudyError with all its problems, each with file, line and key."""
+    known = [claim.id for claim in claims]
+
+    def check(document: HeadlinesDocument) -> Iterator[Finding]:
+        if document.study != study.name:
+            yield Finding(("study",), f"{document.study!r} is not the study in this folder, {study.name!r}")
+        for index, headline in enumerate(document.headlines):
+            place = ("headlines", index)
+            for number, name in enumerate(headline.claims):
+                if not filter_names(known, name):
+                    yield Finding((*place, "claims", number), *unknown("claim", name, known))
+            for text in headline.expressions():
+                try:
+                    check_names(parse_expression(text), Scope(study))
+                except RelationError as error:
+                    yield Finding((*place, "here"), placed(text, error), error.hint)
+
+    return document_of(source, HeadlinesDocument, "headlines", "id", check)
+
+
+def judged_headlines(
+    document: HeadlinesDocument | None, verdicts: Mapping[str, str], value: Callable[[str], float | None]
+) -> tuple[JudgedHeadline, ...]:
+    """Judge headlines from the word of each claim; ``value`` returns the value of an expression, None without data."""
+    found = []
+    for one in document.headlines if document else ():
+        names = [name for pattern in one.claims for name in filter_names(verdicts, pattern)]
+        claims = {name: verdicts[name] for name in dict.fromkeys(names)}
+        found.append(JudgedHeadline(one, word_of(claims.values()), claims, _filled(one, value)))
+    return tuple(found)
+
+
+def word_of(verdicts: Iterable[str]) -> HeadlineWord:
+    """Return the verdict on a headline from the words of its claims, by RULE."""
+    words = list(verdicts)
+    testable = [word for word in words if word != "not_testable"]
+    positive = [word for word in testable if word in POSITIVE]
+    if words and not testable:
+        return "scenario differs"
+    if positive and "not_reproduced" in testable:
+        return "supported in part"
+    if not testable or any(word not in (*POSITIVE, "not_reproduced") for word in testable):
+        return "open"
+    if not positive:
+        return "contradicted"
+    return "supported" if set(positive) == {"reproduced"} else "supported in part"
+
+
+def _filled(headline: Headline, value: Callable[[str], float | None]) -> str:
+    """Return ``here`` with the values; "" if none has one."""
+    values = {text: value(text) for text in headline.expressions()}
+    if values and all(one is None for one in values.values()):
+        return ""
+    return _NUMBER.sub(lambda found: _number(values[found[1]]), headline.here)
+
+
+def _number(value: float | None) -> str:
+    """Format a value with three significant digits, or all digits of its integer part; "?" without data."""
+    if not value:
+        return "?" if value is None else "0"
+    digits = len(f"{abs(value):.0f}") if abs(value) >= 1 else 0
+    return f"{value:,.{max(0, 3 - digits)}f}"

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text of other people on a terminal: control characters are shown, never obeyed. Standard library only."""
+
+from __future__ import annotations
+
+import re
+
+# C0 without tab and newline, DEL, C1, and the characters that change the direction of the text around them.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def has_controls(text: str) -> bool:
+    """Return whether a text could change a terminal's state or the order of its letters."""
+    return _CONTROL.search(text) is not None
+
+
+def visible(text: str) -> str:
+    """Return the text with each control character as an escape sequence of Python's."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

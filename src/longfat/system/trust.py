@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs in a study's folder that run with the user's rights: only after the user has agreed to their content.
+
+Studies of this checkout, and of the folder in LONGFAT_ROOT, are the user's own. Owns the list of other programs that
+the user has agreed to, by SHA-256, in the cache folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from longfat.system.cache import cache_folder
+from longfat.system.errors import StudyError
+from longfat.system.files import write_whole
+
+LIST = "trusted-programs"
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def require_trust(path: Path, content: bytes) -> None:
+    """Raise StudyError if the program is of somebody else and the user has not agreed to it."""
+    homes = {CHECKOUT, Path(os.environ.get("LONGFAT_ROOT") or CHECKOUT).resolve()}
+    if any(path.resolve().is_relative_to(home / "experiments") for home in homes) or _digest(content) in _agreed():
+        return
+    raise StudyError(
+        "this is a program, and it would run with your rights",
+        where=str(path),
+        hint=f"read it; if you trust it, `longfat check {path.parent} --trust` remembers this content",
+    )
+
+
+def agree(content: bytes) -> None:
+    """Remember that the user trusts a program. Raises OSError, RigError."""
+    known = _agreed() | {_digest(content)}
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    write_whole(cache_folder() / LIST, "".join(f"{digest}\n" for digest in sorted(known)), 0o600)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _agreed() -> frozenset[str]:
+    try:
+        return frozenset((cache_folder() / LIST).read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return frozenset()

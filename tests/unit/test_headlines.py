@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headlines: loading with all problems at once, and a verdict that follows from the claims behind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from evidenced import printed
+from fabricated_results import write_study
+
+from longfat.cli import evidence
+from longfat.cli.verdicts import verdicts
+from longfat.data.study_folder import StudyFolder
+from longfat.evidence.baselines import FOLDER, read_baselines
+from longfat.evidence.judged import evidence_of, without_runs
+from longfat.relations.headlines import HEADLINE_WORDS, word_of
+from longfat.report.headlines import headline_rows
+from longfat.system.errors import StudyError
+
+ROOT = Path(__file__).parents[2]
+HEADLINES = """\
+format: 2
+study: small
+question: Does a larger window help?
+headlines:
+  - id: more
+    statement: A larger <window> gives more, and a loss halves it.
+    paper: 940 Mb/s
+    where: figure 1
+    here: "${goodput[delay, standard, window=8 MiB]} Mb/s, ratio ${drop_ratio[one-drop, at=1500 ms]}"
+    claims: ["win*", halves]
+"""
+
+
+def with_headlines(study: Path, text: str = HEADLINES) -> StudyFolder:
+    (study / "headlines.yaml").write_text(text, encoding="utf-8")
+    return StudyFolder(study)
+
+
+@pytest.mark.parametrize(
+    ("claims", "word"),
+    [
+        (["reproduced", "reproduced", "not_testable"], "supported"),
+        (["reproduced", "not_reproduced"], "supported in part"),
+        (["reproduced", "not_reproduced", "undecided"], "supported in part"),
+        (["compatible"], "supported in part"),
+        (["compatible", "reproduced"], "supported in part"),
+        (["not_reproduced", "not_reproduced"], "contradicted"),
+        (["not_reproduced", "undecided"], "open"),
+        (["reproduced", "not_measured"], "open"),
+        (["not_testable", "not_testable"], "scenario differs"),
+        ([], "open"),
+    ],
+)
+def test_a_headline_has_the_verdict_of_the_rule(claims: list[str], word: str) -> None:
+    assert word in HEADLINE_WORDS and word_of(claims) == word
+
+
+def test_further_evidence_never_changes_a_verdict_that_is_not_open() -> None:
+    decided = ("reproduced", "compatible", "not_reproduced")
+    for known in ([], ["reproduced"], ["compatible"], ["not_reproduced"], ["reproduced", "not_reproduced"]):
+        now, later = word_of([*known, "undecided"]), {word_of([*known, word]) for word in decided}
+        assert now == "open" or later == {now}
+
+
+def test_all_problems_are_reported_at_once_with_file_line_and_key(tmp_path: Path) -> None:
+    faulty = HEADLINES.replace("study: small", "study: tall").replace("halves]", "halfs]").replace("[delay,", "[dela,")
+    faulty += "  - {id: more, statement: twice, paper: x, where: y, claims: [], verdict: supported}\n"
+    with pytest.raises(StudyError) as caught:
+        _ = with_headlines(write_study(tmp_path), faulty.replace("    where: figure 1\n", "")).headlines
+    found = {(problem.line, problem.key) for problem in caught.value.problems}
+    last = len(faulty.splitlines()) - 1  # a line was taken out
+    assert {(last, "headlines[1].id"), (last, "headlines[1].verdict"), (last, "headlines[1].claims")} <= found
+    assert any(key.startswith("headlines[0]") and line is not None and line < last for line, key in found)
+    assert all(problem.file.endswith("headlines.yaml") for problem in caught.value.problems)
+    names = faulty.replace(faulty.splitlines()[-1] + "\n", "")
+    with pytest.raises(StudyError) as caught:
+        _ = with_headlines(tmp_path / "experiments" / "small", names).headlines
+    keys = {problem.key for problem in caught.value.problems}
+    assert keys == {"study", "headlines[0].claims[1]", "headlines[0].here"}
+
+
+def test_the_same_rows_open_readme_page_of_verdicts_and_console(evidence_study: Path) -> None:
+    folder = with_headlines(evidence_study)
+    marks = "<!-- from the evidence, by ./just evidence merge -->\n<!-- end of what is from the evidence -->\n"
+    (evidence_study / "README.md").write_text(f"# small\n\n{marks}", encoding="utf-8")
+    printed(evidence.merge)
+    found = evidence_of(folder, read_baselines(evidence_study.parents[1] / FOLDER))
+    assert found is not None
+    ((_, paper, here, word, behind),) = headline_rows(found.headlines)
+    assert word == "supported" and paper == "940 Mb/s" and here.endswith("ratio 0.502")
+    assert "window-limits" in behind and "halves" in behind
+    line = f"| {paper} | {here} | {word} | {behind} |"
+    readme, page = ((evidence_study / name).read_text(encoding="utf-8") for name in ("README.md", "VERDICTS.md"))
+    assert line in readme and line in page and page.index(line) < page.index("halves`")
+    console = printed(lambda out: verdicts(out, ["small"]))
+    assert console.index(here) < console.index("kind, verdict")
+
+
+def test_a_headline_without_any_run_is_open_and_has_no_number(tmp_path: Path) -> None:
+    folder = with_headlines(write_study(tmp_path))
+    ((_, _, here, word, _),) = headline_rows(without_runs(folder, "none").headlines)
+    assert (here, word) == ("no evidence", "open")
+
+
+@pytest.mark.parametrize("name", ["kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006"])
+def test_each_study_of_a_paper_states_its_conclusions(name: str) -> None:
+    document = StudyFolder(ROOT / "experiments" / name).headlines
+    assert document is not None and document.question.endswith("?")
+    assert len(document.headlines) >= 3
+    assert all(re.search(r"\.$", one.statement) for one in document.headlines)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``try``: its options make a sound study, each faulty one is named, and a kept study runs unchanged."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from longfat.cli import app
+from longfat.cli.chart import ROWS, lines_of
+from longfat.cli.study import Choices, require_effects, resolve
+from longfat.cli.trial import PROGRAM, QUEUES, read_trial, write_trial
+from longfat.data.study_folder import StudyFolder
+from longfat.system.errors import StudyError
+
+RATES = st.sampled_from(["7mbit", "3,30,300Mbit/s", "1gbps", "0.5, 2 gbit"])
+BUFFERS = st.sampled_from(["", "0.5bdp", "20,200", "64kB", "3,9ms"])
+ALGORITHMS = st.lists(st.sampled_from(["reno", "cubic", "bbr", "PROGRAM", "tcp_own.c"]), min_size=1, unique=True)
+QUEUE = st.lists(st.sampled_from(QUEUES), min_size=1, max_size=2, unique=True).map(",".join)
+SOURCE = Path(__file__).parents[2] / "docs" / "own-algorithm.md"
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def call(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["try", *arguments])
+    return result.exit_code, result.output
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A program and a C file of the user."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "steady").mkdir()
+    for name in PROGRAM:
+        (folder / "steady" / name).write_text("#!/bin/sh\n", encoding="utf-8")
+    text = SOURCE.read_text(encoding="utf-8")
+    source = re.search(r"(?s)```c\n(.*?)```", text)
+    assert source is not None
+    (folder / "tcp_sqrt.c").write_text(source[1], encoding="utf-8")
+    return {"PROGRAM": str(folder / "steady"), "tcp_own.c": str(folder / "tcp_sqrt.c")}
+
+
+@settings(max_examples=25)
+@given(ALGORITHMS, RATES, BUFFERS, QUEUE, st.booleans(), st.integers(1, 3))
+def test_options_make_a_sound_study_with_a_run_for_each_point(
+    tmp_path_factory: pytest.TempPathFactory,
+    own: dict[str, str],
+    algorithms: list[str],
+    rate: str,
+    buffer: str,
+    queue: str,
+    together: bool,
+    flows: int,
+) -> None:
+    given = {"rate": rate, "rtt": "20,40ms", "buffer": buffer, "queue": queue, "loss": "0.2%", "duration": "3s"}
+    trial = read_trial([own.get(one, one) for one in algorithms], given, flows, together, 2)
+    place = tmp_path_factory.mktemp("trial") / "mine"
+    place.mkdir()
+    write_trial(trial, "mine", place)
+    study = StudyFolder(place)
+    study.check()
+    require_effects(study)
+    assert study.warnings == ()
+    runs = resolve(study, Choices("paper"), {"backend": "virtual"}).runs
+    points = 2 * (rate.count(",") + 1) * (buffer.count(",") + 1) * (queue.count(",") + 1)
+    assert len(runs) == 2 * points * (1 if together else len(algorithms))
+
+
+def test_every_faulty_option_is_named_at_once() -> None:
+    given = {"rate": "30", "rtt": "4 mbit", "buffer": "much", "queue": "pfifo,cdl", "loss": "some", "duration": "3"}
+    with pytest.raises(StudyError) as raised:
+        read_trial(["cubc", "absent.c", "cubic", "cubic"], given, 1, False, 1)
+    places = ["--rate", "--rtt", "--loss", "--buffer", "--duration", "--queue", "ALGORITHM", "absent.c", "ALGORITHM"]
+    assert [problem.file for problem in raised.value.problems] == places
+
+
+def test_a_trial_prints_curves_and_a_table_and_can_be_kept_as_a_study(root: Path) -> None:
+    status, printed = call("reno", "cubic", "--rate", "20mbit", "--flows", "2", "--backend", "fake")
+    assert status == 0, printed
+    for name in ("congestion window", "acknowledged rate", "queueing delay", "reno flow1", "cubic flow2"):
+        assert name in printed
+    assert (root / "results/try/report.html").is_file()
+    assert list((root / "experiments").glob("*")) == []
+    status, printed = call("reno", "--rtt", "10,20ms", "--as-study", "kept", "--backend", "fake")
+    assert status == 0, printed
+    again = CliRunner().invoke(app, ["reproduce", "kept", "--backend", "fake", "--profile", "paper"])
+    assert again.exit_code == 0
+    assert "0 runs executed, 2 kept, 0 failed" in again.output
+    assert call("reno", "--as-study", "kept")[0] == 2, "a study that is there is not written over"
+
+
+def test_a_curve_fills_its_rows_in_proportion() -> None:
+    rows = list(lines_of(np.array([0.0, 5.0, 10.0]), 10.0))
+    assert len(rows) == ROWS
+    assert [sum(row[place : place + 1] not in ("", " ") for row in rows) for place in range(3)] == [0, ROWS // 2, ROWS]
