@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases of a BBR flow from its exported gains, and the quantities that the draft's cases check in them.
 
-A phase is a stretch of samples with equal gains (struct tcp_bbr_info). STARTUP has a pacing gain above 1.5, DRAIN is the
-phase after STARTUP, PROBE_RTT has a cwnd gain of at most 1. In PROBE_BW the pacing gain is above 1 (PROBE_UP), below 1
-(PROBE_DOWN), or 1 (cruise and refill). This holds for versions 1 to 3. Bandwidths are those of full frames on the wire,
-so that they compare with a link's rate.
+A phase is a stretch of samples with equal gains (struct tcp_bbr_info). STARTUP has a pacing gain above 1.5, DRAIN is
+the phase after STARTUP, PROBE_RTT has a cwnd gain of at most 1. In PROBE_BW the pacing gain is above 1 (PROBE_UP),
+below 1 (PROBE_DOWN), or 1 (cruise and refill). This holds for versions 1 to 3. Bandwidths are those of full frames on
+the wire, so that they compare with a link's rate.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Phase:
 class Flow:
     """The samples of the only flow, of equal length: times in seconds, rates in bit/s of payload, amounts in segments.
 
-    ``retrans`` counts retransmissions so far, ``lost`` what is thought lost and not sent again yet. ``recovers`` is true from a loss to the end of its recovery.
+    ``retrans`` counts retransmissions so far, ``lost`` the segments that are thought lost and were not sent again yet.
+    ``recovers`` is true from a loss to the end of its recovery.
     """
 
     t: Array
@@ -170,12 +171,18 @@ def plateau_rounds(f: Bbr) -> Points:
 
     The flow's own round trips begin at other times, so the count is uncertain by one.
     """
+    return [Point(startup_rounds(f), {"place": 0.0}, give=1.0)]
+
+
+@metric("rounds", "round trips of STARTUP on the plateau", bounds=(0, np.inf))
+def startup_rounds(f: Bbr) -> float:
+    """The number of ``plateau_rounds``."""
     phase = f.named("startup")[0]
     grown, level = phase.first, float(f.bw[phase.first])
     for at in range(phase.first, phase.end):
         if f.bw[at] >= PLATEAU * level:
             grown, level = at, float(f.bw[at])
-    return [Point(f.rounds(grown, phase.end), {"place": 0.0}, give=1.0)]
+    return f.rounds(grown, phase.end)
 
 
 @metric("", "pacing gain after STARTUP")
@@ -373,7 +380,7 @@ def rounds_to(f: Bbr, rate_bps: float, from_us: float) -> float:
 
 @metric("phases", "PROBE_UPs until the estimated bandwidth is near a rate", bounds=(0, np.inf))
 def cycles_to(f: Bbr, rate_bps: float, from_us: float) -> float:
-    """PROBE_UP phases that begin between a time and the first estimate within 2 % of a rate; infinite if there is none."""
+    """PROBE_UP phases from a time to the first estimate within 2 % of a rate; infinite if there is none."""
     first = f.at(from_us)
     near = np.flatnonzero(np.abs(f.bw[first:] * WIRE / rate_bps - 1) <= NEAR)
     if not len(near):

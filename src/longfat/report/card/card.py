@@ -29,10 +29,7 @@ from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
 RUN_DIGITS = 8  # digits of a run's id in a cell
-Word = Literal[
-    *("no worse", "worse", "open", "not measured"),
-    *("reproduced", "not reproduced", "undecided", "not testable"),
-]
+Word = Literal["no worse", "worse", "open", "not measured", "reproduced", "not reproduced", "undecided", "not testable"]
 COMPARED: tuple[Word, ...] = ("no worse", "worse", "open", "not measured")
 ALONE: tuple[Word, ...] = ("reproduced", "not reproduced", "undecided", "not testable")
 """The words of a card with peers and of a card without: for a claim that holds, that fails, that needs more runs, and
