@@ -82,6 +82,17 @@ figures:
     highlight: 100
     labels: {x: txqueuelen (packets), y: goodput (Mb/s)}
     paper: no number stated
+  - bars: sources
+    title: goodput, with two sources and a law
+    of: goodput[pairs, flow=stream1]
+    x: window in MiB
+    series: first
+    style: lines
+    published:
+      - {label: first source, file: printed.csv, x: mib, y: value, series: cell}
+      - {label: second source, file: printed.csv, x: mib, y: other, of: highspeed, where: {claim: b}}
+    laws: [{label: its law, of: "bandwidth_delay_product(rate=${window}, rtt=8 s)"}]
+    paper: no number stated
   - timeseries: panels
     title: throughput of one flow
     runs: pairs, first=standard | scalable, flow=stream1
@@ -117,13 +128,19 @@ TABLES = """\
     paper: its table
 """
 
+PRINTED = """\
+claim,setting,cell,value,mib,other
+a,1 MiB,standard,940,1,100
+b,1 MiB,scalable,941,2,200
+"""
+
 KERNEL = KernelSource("6.12.117", True, {"tcp_mine.c": "ab" * 32}, {"0001-a.patch": "cd" * 32})
 
 
 def write(folder: Path, figures: str = FIGURES) -> Path:
     study = write_study(folder, "format: 2\nstudy: small\nclaims: []\n", figures)
     (study / "study.yaml").write_text(MANIFEST, encoding="utf-8")
-    (study / "printed.csv").write_text("claim,setting,cell,value\na,1 MiB,standard,940\nb,1 MiB,scalable,941\n")
+    (study / "printed.csv").write_text(PRINTED)
     return study
 
 
@@ -187,6 +204,23 @@ def test_each_line_of_a_figure_names_the_runs_behind_it_and_the_dataset_knows_th
     assert {(run["kernel_version"], run["kernel_patches"]) for run in runs} == {("6.12.117", "0001-a.patch tcp_mine.c")}
 
 
+def test_points_of_each_source_and_each_law_are_drawn_where_their_series_is_measured(opened: OpenedStudy) -> None:
+    drawing = opened.show("sources")
+    axes = drawing.figure.axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "2", "4", "8"]
+    measured = {one.get_label(): one[0].get_color() for one in axes.containers}
+    hollow = [one for one in axes.lines if one.get_markerfacecolor() == "none" and len(one.get_xdata())]
+    drawn = [(one.get_color(), list(one.get_xdata()), list(one.get_ydata())) for one in hollow]
+    assert drawn == [
+        (measured["standard"], [0], [940.0]),
+        (measured["scalable"], [1], [941.0]),
+        (measured["highspeed"], [1], [200.0]),
+    ]
+    laws = [list(one.get_ydata()) for one in axes.lines if one.get_linestyle() == "--" and len(one.get_xdata())]
+    assert laws == [[mib * 2**20 / 1e6 for mib in (1, 2, 4, 8)]] * 3
+    assert labels(drawing)[:3] == ["its law", "first source", "second source"]
+
+
 def test_a_network_is_drawn_from_the_plan_with_every_interface_in_its_data(opened: OpenedStudy) -> None:
     drawing = opened.show("network")
     nodes = [(row[0], row[1], row[3]) for row in drawing.data.rows]
@@ -237,8 +271,13 @@ def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) ->
         ("names: {highspeed:", "names: {hihgspeed:", "figures[1].names.hihgspeed"),
         ("highlight: 100", "highlight: 101", "figures[2].highlight"),
         ("x: txqueuelen\n", "x: txqueuelen\n    names: {a: b}\n", "figures[2].names"),
-        (", flow=stream1\n    what", "\n    what", "figures[3].runs"),
-        ("receiver\n    experiment: pairs", "receiver\n    experiment: pair", "figures[4].experiment"),
+        ("    style: lines\n", "", "figures[3].style"),
+        ("y: value", "y: values", "figures[3].published[0].file"),
+        ("y: other", "y: setting", "figures[3].published[1].file"),
+        ("series: cell}", "series: cell, of: standard}", "figures[3].published[0].of"),
+        ("rate=${window}", "rat=${window}", "figures[3].laws[0].of"),
+        (", flow=stream1\n    what", "\n    what", "figures[4].runs"),
+        ("receiver\n    experiment: pairs", "receiver\n    experiment: pair", "figures[5].experiment"),
     ],
 )
 def test_a_figure_of_any_kind_must_agree_with_the_study(tmp_path: Path, old: str, new: str, key: str) -> None:

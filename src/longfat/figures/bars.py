@@ -37,6 +37,7 @@ from longfat.figures.parts import (
     series_order,
     tick,
 )
+from longfat.figures.published import WithSources
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure, repetitions, significant
@@ -58,7 +59,7 @@ HATCHES = ("", "///", "\\\\\\", "xxx", "---")  # distinguish series in grey prin
 _ERROR: Any = {"capsize": 2, "error_kw": {"lw": 0.8}}
 
 
-class Bars(Figure):
+class Bars(Figure, WithSources):
     """Mean of a metric for each value of a factor, a series for each value of another or for each flow."""
 
     artifact: f.Name = Field(alias="bars")
@@ -100,6 +101,8 @@ class Bars(Figure):
             yield Finding(("stacked",), "needs series flow and the metric goodput")
         if self.stacked and self.style == "lines":
             yield Finding(("stacked",), "does not go with style lines")
+        if self.style != "lines" and (self.published or self.laws):
+            yield Finding(("style",), "must be lines with published series or laws")
         if self.stacked and self.over is not None:
             yield Finding(("stacked",), "does not go with over")
 
@@ -112,6 +115,7 @@ class Bars(Figure):
 
     def _factors(self, experiment: SweptExperiment) -> Iterator[Finding]:
         yield from factor_findings(self.factor, ("x",), experiment)
+        yield from self.source_findings(experiment.factors)
         if self.highlight is not None:
             yield from value_findings(self.factor, self.highlight, ("highlight",), experiment)
         if self.series == FLOW:
@@ -179,7 +183,7 @@ class Bars(Figure):
         """Draw a bar or a point for each row."""
         axes = canvas.add_subplot()
         bars = [Bar(*row) if self.series else Bar(row[0], None, *row[1:]) for row in data.rows]
-        xs = sorted({bar.x for bar in bars}, key=ascending)
+        xs = self.all_x((bar.x for bar in bars), self.unit)
         names = list(dict.fromkeys(bar.series for bar in bars if bar.series != SUM or not self.stacked))
         looks = dict(zip(names, _colours(names, self), strict=True))
         chosen = None if self.highlight is None else base_value(self.highlight)
@@ -187,6 +191,8 @@ class Bars(Figure):
             _stack(axes, self, bars, xs, looks)
         elif self.style == "lines":
             _lines(axes, self, bars, xs, looks)
+            series = {(self.series, name): colour for name, colour in looks.items()}
+            self.draw_sources(axes, self.factor, self.unit, xs, series)
         else:
             width = (0.8 if len(xs) <= CROWD else 0.9) / max(len(names), 1)
             for place, name in enumerate(names):

@@ -24,6 +24,7 @@ from longfat.figures.base import (
     selection_findings,
 )
 from longfat.figures.parts import RUN_ID_DIGITS, FigureData, Labels, label_axes, legend, series_order, tick
+from longfat.figures.published import Published, draw_published, published_findings
 from longfat.metrics.data import Array, NoValue, RunData, Span
 from longfat.metrics.quantities import Selection
 from longfat.metrics.together import rates_mbps
@@ -69,6 +70,7 @@ class TimeSeries(Figure):
     flows: dict[f.Name, f.Text] = Field({}, description="several flows, with their names in the legend")
     algorithm: f.Name = Field("standard", description="the algorithm with the colour of a single curve")
     until: f.Delay | None = None
+    published: tuple[Published, ...] = Field((), description="published series over time in seconds")
     labels: Labels | None = Field(None, description="default: time, and the quantity with its unit")
 
     def faults(self) -> Iterator[Finding]:
@@ -79,6 +81,8 @@ class TimeSeries(Figure):
             yield Finding(("also",), "needs what: cwnd, without series and flows")
         if self.flows and self.series:
             yield Finding(("flows",), "cannot be combined with series")
+        if self.published and self.panels:
+            yield Finding(("published",), "cannot be combined with panels")
 
     @property
     def captured(self) -> bool:
@@ -95,7 +99,7 @@ class TimeSeries(Figure):
 
     def _of_experiment(self, selection: Selection, study: Study) -> Iterator[Finding]:
         experiment = experiment_named(selection.experiment, study)
-        found: list[Finding] = []
+        found: list[Finding] = list(published_findings(self.published))
         for key in ("series", "panels"):
             if name := getattr(self, key):
                 found += factor_findings(name, (key,), experiment)
@@ -179,6 +183,7 @@ class TimeSeries(Figure):
                 heading = panel if isinstance(panel, str) else f"{self.panels.replace('_', ' ')} = {tick(panel)}"
                 axes.set_title(heading, fontsize=9)
         label_axes(drawn[0], self.axes_labels)
+        draw_published(drawn[0], self.published, {str(key): colour for key, colour in looks.items()})
         self.mark(list(drawn))
         drawn[0].set_ylim(bottom=0)  # after the marks, because the axis then no longer follows the data
         legend(canvas, _note(curves))

@@ -26,6 +26,7 @@ from longfat.relations.counting import VERDICT_WORDS, Counts, tally
 from longfat.relations.judge import VERDICTS, Verdict, read_verdicts
 from longfat.report.findings import answer, causes_of
 from longfat.report.forest import Part, by_section, forest
+from longfat.report.headlines import headline_counts
 from longfat.report.page import render, write_page
 from longfat.report.readme import quoted
 from longfat.report.report import REPORT, coverage
@@ -85,6 +86,7 @@ def _card(study: StudyFolder, plans: Mapping[Path, Plan], baselines: Sequence[Ba
     card = Card(study.name)
     verdicts: list[Verdict] = []
     folders: list[Path] = []
+    evidence: Evidenced | None = None
     for folder, plan in plans.items():
         if plan.study == study.name and (folder / VERDICTS).exists():
             with _noted(faults):
@@ -105,8 +107,10 @@ def _card(study: StudyFolder, plans: Mapping[Path, Plan], baselines: Sequence[Ba
         files = [file for file in ("README.md", "VERDICTS.md") if (study.path / file).exists()]
         card.links = {file: f"../experiments/{study.name}/{file}" for file in files}
         if verdicts and card.header:
-            sentences = answer(card.counts, claim_nouns(card.header), causes_of(verdicts, readme))
-            card.answer = readme.answer or f"<p>{' '.join(sentences)}</p>"
+            sentences = [*answer(card.counts, claim_nouns(card.header), causes_of(verdicts, readme))]
+            if evidence and evidence.headlines:
+                sentences.insert(0, f"Conclusions of the paper: {headline_counts(evidence.headlines)}.")
+            card.answer = f"<p>{' '.join(sentences)}</p>"
         card.picture = _picture(study, verdicts, folders)
     return card
 

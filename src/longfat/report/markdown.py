@@ -73,7 +73,7 @@ def verdicts_page(one: Evidenced) -> str:
         "Generated from the committed evidence by `./just evidence merge`; do not edit.",
         f"It has {one.runs} runs of stack {one.stack} in baseline {one.baseline}.",
         "",
-        *_headlines(one),
+        *_headlines(one, RULE),
         f"**Measured claims: {', '.join(measured) or 'none'}.**",
     ]
     if others := apart(counts):
@@ -105,11 +105,9 @@ def _measured(item: Judged) -> str:
     return f"{effect}{one.mean:.4g}{interval}, allowed {one.limit}{more}"
 
 
-def _headlines(one: Evidenced) -> list[str]:
-    """Return the lines of the table of headlines; none for a study without headlines."""
-    if not one.headlines:
-        return []
-    return [*table(HEAD, headline_rows(one.headlines)), "", f"{RULE} The numbers are means, in the paper's units.", ""]
+def _headlines(one: Evidenced, rule: str) -> list[str]:
+    """Return the lines of the table of headlines, with a sentence below; none for a study without headlines."""
+    return [*table(HEAD, headline_rows(one.headlines)), "", rule, ""] if one.headlines else []
 
 
 def renewed(text: str, one: Evidenced, modern: Evidenced | None, page: str = README) -> str:
@@ -139,11 +137,12 @@ def _value(found: re.Match[str], one: Evidenced, page: str) -> str:
 
 
 def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
-    yield from _headlines(one)
+    yield from _headlines(one, "The [rule](../../docs/claims.md#headlines) derives each verdict from the claims.")
     if not one.runs:
-        yield f"No run of the present baseline is committed yet; `./just evidence fill {one.folder.name}` adds them."
+        yield f"**No run of this baseline is committed yet**; `./just evidence fill {one.folder.name}` adds them."
         return
-    yield f"{sentence(one.counts)} [{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
+    runs = f"[{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
+    yield f"**How sure.** {sentence(one.counts)} {runs}"
     if further := apart(one.counts):
         yield "Counted separately: " + "; ".join(further) + "."
     if one.stack == MODERN:

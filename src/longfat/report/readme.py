@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a study's README.md and notes.md that the report quotes: question, answer, and causes of verdicts.
+"""The parts of a study's README.md and notes.md that the report quotes: the question, and causes of verdicts.
 
-The question is the text between the citation below the first heading and the first table or further heading. The
-answer is the section "Answer". A cause is a paragraph or an item that names a claim in backticks; if a text has the
-name in bold, texts that only mention it do not count. Sections about another stack,
-parameters or deviations give no cause.
+The question is the text between the citation below the first heading and the first table or further heading. A cause
+is a paragraph or an item that names a claim in backticks; if a text has the name in bold, texts that only mention it do
+not count. Sections about another stack, parameters or deviations give no cause.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from markdown_it import MarkdownIt
 
 from longfat.data.study_folder import NOTES, README, StudyFolder
 
-ANSWER = "answer"
 _ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HEADING = re.compile(r"#+ +(.*)")
@@ -44,7 +42,6 @@ class Readme:
     """The quoted parts of a README, as HTML."""
 
     question: str = ""
-    answer: str = ""
     causes: Sequence[Cause] = ()
 
     def of(self, claim: str) -> tuple[Cause, ...]:
@@ -61,10 +58,9 @@ def read_readme(text: str, claims: Iterable[str], notes: str = "") -> Readme:
     """Return the quoted parts of a study's README and of its notes, from their texts."""
     blocks = list(_blocks(_COMMENT.sub("", text)))
     intro = [text for heading, text in blocks if heading is None][1:]  # after the citation
-    answer = [text for heading, text in blocks if heading is not None and heading.lower() == ANSWER]
     blocks += _blocks(_COMMENT.sub("", notes))
     reasons = [text for heading, text in blocks if heading is not None and not _ELSEWHERE.search(heading)]
-    return Readme(_html(intro), _html(answer), tuple(_causes(reasons, tuple(claims))))
+    return Readme(_html(intro), tuple(_causes(reasons, tuple(claims))))
 
 
 def _blocks(text: str) -> Iterator[tuple[str | None, str]]:

@@ -185,7 +185,7 @@ class Report:
 
     @cached_property
     def readme(self) -> Readme:
-        """The question, the answer and the causes in the study's README."""
+        """The question and the causes in the study's README.md and notes.md."""
         return quoted(self.folder, [verdict.claim for verdict in self.verdicts])
 
     @cached_property
