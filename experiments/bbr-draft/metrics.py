@@ -26,6 +26,7 @@ PROBE_RTT_GAIN = 1.0  # cwnd gain; 0.5 in the draft
 SEGMENT_BITS = 8 * 1448
 RECOVERY = 3  # TCP_CA_Recovery (linux/tcp.h); TCP_CA_Loss is 4
 NEAR = 0.02  # "close" in the draft: within 2 %
+WHOLE_S = 0.9  # least part of the second after PROBE_RTT
 PLATEAU = 1.25  # growth of the bandwidth that restarts the count of rounds without growth
 
 
@@ -327,6 +328,8 @@ def resumes(f: Bbr) -> float:
         start = float(f.t[one.end] + f.min_rtt[one.end])
         first, end = f.at(start * 1e6), f.at(start * 1e6 + 1e6)
         took = float(f.t[end] - f.t[first])
+        if took < WHOLE_S:
+            continue  # the flow ends before
         rates.append(100 * SEGMENT_BITS * float(f.delivered[end] - f.delivered[first]) / took / float(f.bw[first]))
     return _mean(rates)
 
