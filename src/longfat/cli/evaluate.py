@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -34,6 +35,7 @@ from longfat.system.files import write_whole
 STUDY = "bcp133"
 CARDS = "cards"
 TABLE = "CARDS.md"
+LINE = 120  # longest line of a text
 SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", "fast", "dctcp")
 """The algorithms whose cards the study keeps, in the order of the matrix."""
 
@@ -44,7 +46,7 @@ def evaluate(
         list[str] | None, typer.Argument(help="names of algorithms, or C files; without any, only draw the kept cards")
     ] = None,
     against: Annotated[
-        str, typer.Option(help="study of the document: bcp133 (RFC 9743), or bbr-draft (the test cases of BBR's draft)")
+        str, typer.Option(help="study of the document: bcp133 (RFC 9743), or bbr-draft (the cases of BBR's draft)")
     ] = STUDY,
     keep: Annotated[bool, typer.Option("--keep", help="keep the cards with the study, to be committed")] = False,
     profile: Profile = "quick",
@@ -83,11 +85,14 @@ def in_order(cards: Mapping[str, Card]) -> list[Card]:
 
 def table_of(cards: Sequence[Card], document: CardDocument) -> str:
     """Format the text of CARDS.md."""
+    words = (
+        f"Each column is the candidate of a card in `cards/`, a bold number one that fails. {document.verdicts} "
+        "[Your own algorithm](../../docs/own-algorithm.md) describes how to make and to read a card."
+    )
     return (
         f"# Algorithms against {document.against}\n\n"
         "<!-- Generated: longfat evaluate --keep -->\n\n"
-        f"Each column is the candidate of a card in `cards/`, a bold number one that fails. {document.verdicts}\n"
-        "[Your own algorithm](../../docs/own-algorithm.md) describes how to make and to read a card.\n\n"
+        f"{fill(words, LINE)}\n\n"
         f"{matrix_text(cards, document)}{causes_of(cards, document)}"
     )
 
