@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import math
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -35,6 +34,7 @@ from longfat.relations.judge import Verdict
 from longfat.report.forest import Row, forest
 from longfat.report.markdown import PAGE
 from longfat.report.numbers import shown
+from longfat.report.page import slug
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -50,10 +50,9 @@ STUDIES = {f"{path.parent.name}.svg": path.parent.name for path in HERE.parents[
 """Pictures of all claims of a study, for each study with evidence."""
 
 DECIDED_BY_RUNS = ("measured", "calibrated", "law", "inconsistent")
-NUMBER = re.compile(r"-?\d(?:[\d,.]*\d)?")
 COLUMN, LINE, TOP, CHARACTERS = 550, 15, 34, 22  # of such a picture: pixels, and what of the paper's words has room
 ONE_COLUMN = 40  # lines; more are drawn in two
-COLOURS = {"reproduced": "#0b6e4f", "agrees": "#2a7d8c", "not_reproduced": "#a3252b", "inconclusive": "#b07d1a"}
+COLOURS = {"reproduced": "#0b6e4f", "compatible": "#2a7d8c", "not reproduced": "#a3252b", "undecided": "#b07d1a"}
 
 PAPER = {
     "standard": (828, "Standard TCP", (60, 585)),
@@ -161,7 +160,7 @@ def claims(study: str) -> str:
     """Return all measured claims as SVG: the allowed band, the measured interval, and both numbers."""
     known = known_of(study)
     verdicts = [by_runs(known.judge(one).verdict) for one in known.claims]
-    testable = [one for one in verdicts if one.category in DECIDED_BY_RUNS and one.verdict != "not_testable"]
+    testable = [one for one in verdicts if one.category in DECIDED_BY_RUNS and one.verdict != "not testable"]
     (part,) = forest({"": testable})
     lines_of_all = zip(testable, part.rows, strict=True)
     measured = [(one, row) for one, row in lines_of_all if row.word in COLOURS and row.dot is not None]
@@ -169,7 +168,7 @@ def claims(study: str) -> str:
     lines = max(1, math.ceil(len(measured) / columns))
     width, height = COLUMN * columns, TOP + LINE * lines + 6
     size = f'width="{width}" height="{height}"'
-    head = "claim; allowed band and measured interval (95 %); paper, ± its error ± its repetitions; here"
+    head = "claim; allowed band and measured interval, those that decide; paper, or the allowed range; here"
     summary = f"{len(measured)} of {len(testable)} claims that runs decide are measured"
     return "\n".join(
         (
@@ -177,9 +176,9 @@ def claims(study: str) -> str:
             f"<!-- claims of {study}: {digest_of_claims(study)} -->",
             f"<title>{study}: {summary}</title>",
             "<style>text{font:9px DejaVu Sans,Verdana,sans-serif;fill:#1c2630}.s{fill:#5d6b79}.b{fill:#d5e3ee}"
-            + "".join(f".{word} path{{stroke:{of}}}.{word} circle{{stroke:{of}}}" for word, of in COLOURS.items())
+            + "".join(f".{slug(word)} path,.{slug(word)} circle{{stroke:{of}}}" for word, of in COLOURS.items())
             + "path{fill:none;stroke-width:1.6}circle{stroke-width:1.6;fill:#fff}"
-            + "".join(f".{word} circle{{fill:{COLOURS[word]}}}" for word in ("reproduced", "agrees"))
+            + "".join(f".{word} circle{{fill:{COLOURS[word]}}}" for word in ("reproduced", "compatible"))
             + "</style>",
             f'<rect {size} fill="#fff"/>',
             f'<text x="6" y="14">{summary}; dots: reproduced, crosses: not reproduced, rings: undecided</text>',
@@ -206,10 +205,8 @@ def claim(verdict: Verdict, row: Row, x: int, y: int) -> Iterator[str]:
     assert one is not None and one.mean is not None and row.dot is not None and row.band is not None
     paper = " ".join(verdict.paper.split())
     if len(paper) > CHARACTERS:
-        paper = f"allowed {row.allowed.removesuffix(one.unit)}"
-        if " ± " in row.allowed:
-            paper = " ± ".join(f"{float(number.replace(',', '')):.4g}" for number in NUMBER.findall(row.allowed))
-    yield f'<g class="{row.word}" transform="translate({x} {y})"><text x="6" y="11">{escape(row.claim)}</text>'
+        paper = f"allowed {row.allowed.partition(', ')[0].removesuffix(one.unit)}"
+    yield f'<g class="{slug(row.word)}" transform="translate({x} {y})"><text x="6" y="11">{escape(row.claim)}</text>'
     yield '<g transform="translate(186 0) scale(.5 .9)">'
     yield f'<rect class="b" x="{row.band[0]}" y="2" width="{row.band[1] - row.band[0]:.1f}" height="12"/>'
     if row.whisker:
@@ -218,7 +215,7 @@ def claim(verdict: Verdict, row: Row, x: int, y: int) -> Iterator[str]:
     at = f'transform="translate({186 + row.dot / 2:.1f} 7)"'
     if row.beyond:
         yield f'<path {at} d="M0-4l{4 * row.beyond} 4l{-4 * row.beyond} 4"/>'
-    elif row.word == "not_reproduced":
+    elif row.word == "not reproduced":
         yield f'<path {at} d="M-3-3l6 6m0-6l-6 6"/>'
     else:
         yield f'<circle {at} r="3"/>'

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from longfat.metrics.moderation import prior_of
 from longfat.metrics.statistics import Estimate, Prior, difference, exactly, stratified
-from longfat.relations.limits import LEVEL, Chances, Limits, fallen
+from longfat.relations.limits import LEVEL, Chances, Limits, holm
 
 Table = npt.NDArray[np.float64]  # a row for each scenario, a column for each repetition
 LEVEL_OF_VALUES, DEVIATION = 100.0, 4.0
@@ -89,8 +89,8 @@ def rates(kind: str, n: int, shared: float, what: What, distance: float, limits:
     """Return how often a comparison holds and fails."""
     rng = np.random.default_rng([len(kind), n, int(100 * shared), len(what), times])
     found = [compared(runs(rng, kind, n, shared), what, distance, limits) for _ in range(times)]
-    holds = sum(one.holds <= LEVEL < one.fails for one in found)
-    return Rates(holds / times, sum(one.fails <= LEVEL for one in found) / times)
+    holds = sum(one.inside <= LEVEL < one.against for one in found)
+    return Rates(holds / times, sum(one.against <= LEVEL for one in found) / times)
 
 
 def parts_that_fail(kind: str, n: int, parts: int, times: int) -> float:
@@ -98,8 +98,8 @@ def parts_that_fail(kind: str, n: int, parts: int, times: int) -> float:
     rng = np.random.default_rng([parts, n, times])
     found = 0
     for _ in range(times):
-        chances = [compared(runs(rng, kind, n, 0.0), "two scenarios", 0.0, ORDER).fails for _ in range(parts)]
-        found += bool(fallen(chances))
+        chances = [compared(runs(rng, kind, n, 0.0), "two scenarios", 0.0, ORDER).against for _ in range(parts)]
+        found += any(chance <= level for chance, level in zip(chances, holm(chances), strict=True))
     return found / times
 
 

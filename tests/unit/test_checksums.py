@@ -54,7 +54,7 @@ def edit_goodput(path: Path) -> None:
 def edit_verdict(path: Path) -> None:
     text = path.read_text(encoding="ascii")
     assert '"verdict": "reproduced"' in text
-    path.write_text(text.replace('"verdict": "reproduced"', '"verdict": "not_reproduced"', 1), encoding="ascii")
+    path.write_text(text.replace('"verdict": "reproduced"', '"verdict": "not reproduced"', 1), encoding="ascii")
 
 
 def edit_text(path: Path) -> None:

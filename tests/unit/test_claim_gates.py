@@ -12,10 +12,11 @@ from fabricated_results import judge_study, write_results, write_study
 
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.relations.counting import Counted, Share, VerdictWord, shares, tally
+from longfat.relations.counting import Counted, Share, shares, tally
 from longfat.relations.firsts import changes, keep_first
 from longfat.relations.judge import read_origin
-from longfat.relations.limits import Agreement, Limits, fallen
+from longfat.relations.limits import Limits, holm
+from longfat.relations.outcomes import Word
 from longfat.system.errors import RigError, StudyError
 
 HEAD = "format: 2\nstudy: small\nclaims:\n"
@@ -90,19 +91,19 @@ def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp
     ("needs", "verdict"),
     [
         ("lasts: 1 s", "reproduced"),
-        ("lasts: 240 s", "not_measured"),
+        ("lasts: 240 s", "undecided"),
         ("lasts: {one-drop: 240 s}", "reproduced"),
         ('lasts: {delay: 1 s, "*": 240 s}', "reproduced"),
-        ('lasts: {"*": 1 s, d*: 240 s}', "not_measured"),
+        ('lasts: {"*": 1 s, d*: 240 s}', "undecided"),
     ],
 )
-def test_a_claim_whose_runs_are_not_what_it_needs_is_not_measured(
+def test_a_claim_whose_runs_are_not_what_it_needs_is_undecided(
     results: Path, tmp_path: Path, needs: str, verdict: str
 ) -> None:
     (found,) = judge_study(
         results, write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", f"needs: {{{needs}}}"))
     )
-    assert (found.verdict, bool(found.reason)) == (verdict, verdict == "not_measured")
+    assert (found.verdict, bool(found.reason)) == (verdict, verdict == "undecided")
 
 
 def test_needs_above_all_claims_are_those_of_claims_that_have_none(tmp_path: Path) -> None:
@@ -113,39 +114,39 @@ def test_needs_above_all_claims_are_those_of_claims_that_have_none(tmp_path: Pat
     assert [one.needs.lasts_in("delay") for one in claims if one.needs] == [1, 0, 240]
 
 
-def test_an_agreement_counts_both_errors_and_the_papers_retests() -> None:
-    assert Agreement(100, 10).hold(119)
-    assert not Agreement(100, 10).hold(120)
-    assert Agreement(100, 10, retest=25).hold(150)
-    assert Agreement(100, 10).excludes(Limits(120, 130, True))
+def test_a_margin_has_the_papers_error_and_its_retests() -> None:
+    assert Limits.within_error(100, 10).hold(119)
+    assert not Limits.within_error(100, 10).hold(120)
+    assert Limits.within_error(100, 10, retest=25).hold(150)
+    assert Limits.within_error(100, 10).excludes(Limits(120, 130, True))
 
 
-def test_holm_lets_a_part_fail_only_at_its_share_of_the_level() -> None:
-    assert fallen([0.04]) == {0}
-    assert fallen([0.04, 1.0]) == set()
-    assert fallen([0.04, 0.02]) == {0, 1}
-    assert fallen([0.001, 0.03, 1.0]) == {0}
+def test_holm_confirms_a_part_only_at_its_share_of_the_level() -> None:
+    assert holm([0.04]) == [0.05]
+    assert holm([0.04, 1.0]) == [0.025, 0.025]
+    assert holm([0.04, 0.02]) == [0.05, 0.025]
+    assert holm([0.001, 0.03, 1.0]) == [0.05 / 3, 0.025, 0.025]
 
 
-def row(name: str, word: VerdictWord, category: str = "measured", same_as: str | None = None, *group: str) -> Counted:
+def row(name: str, word: Word, category: str = "measured", same_as: str | None = None, *group: str) -> Counted:
     return Counted(name, word, category, same_as, group)
 
 
 def test_the_shares_are_of_what_can_be_tested_and_was_not_chosen_by() -> None:
-    rows = [row(word, word) for word in get_args(VerdictWord)]
+    rows = [row(word, word) for word in get_args(Word)]
     rows += [row("l", "reproduced", "law"), row("c", "reproduced", "calibrated")]
-    rows += [row("i", "inconclusive", "inconsistent")]
-    assert list(shares(tally(rows)).values()) == [Share(5, 3, 2), Share(7, 4, 3), Share(6, 4, 3)]
+    rows += [row("i", "undecided", "inconsistent")]
+    assert list(shares(tally(rows)).values()) == [Share(4, 3, 1), Share(6, 4, 2), Share(5, 4, 2)]
 
 
 def test_one_test_counts_once_and_of_a_group_the_best_word() -> None:
     same = [row("a", "reproduced"), row("b", "reproduced", "measured", "a")]
     assert tally(same)["measured"]["reproduced"] == 1
-    group = [row("a", "not_reproduced", "measured", None, "b"), row("b", "agrees", "measured", None, "a")]
+    group = [row("a", "not reproduced", "measured", None, "b"), row("b", "compatible", "measured", None, "a")]
     counts = tally(group)["measured"]
-    assert (counts["agrees"], counts["not_reproduced"]) == (1, 0)
-    both = [row("a", "agrees", "measured", None, "b"), row("b", "agrees", "measured", None, "a")]
-    assert tally(both)["measured"]["agrees"] == 1
+    assert (counts["compatible"], counts["not reproduced"]) == (1, 0)
+    both = [row("a", "compatible", "measured", None, "b"), row("b", "compatible", "measured", None, "a")]
+    assert tally(both)["measured"]["compatible"] == 1
 
 
 def test_the_first_claims_stay_for_ever_and_what_has_changed_since_is_named(tmp_path: Path) -> None:
@@ -182,4 +183,4 @@ def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tm
     after = read_origin(results)
     assert after.first_sha256 == before.first_sha256 != after.claims_sha256
     assert after.sentence.endswith("and have changed since")
-    assert json.loads((results / "verdicts.json").read_text(encoding="ascii"))["format"] == 2
+    assert json.loads((results / "verdicts.json").read_text(encoding="ascii"))["format"] == 3

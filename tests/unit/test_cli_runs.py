@@ -126,8 +126,8 @@ def test_compare_prints_the_claims_whose_verdicts_differ(root: Path) -> None:
     other = analysed(root, "other", swapped.replace("wider-carries-less", "another"))
     data = json.loads(call("compare", one, other, "--json").stdout)
     verdicts = {row["claim"]: row["verdicts"] for row in data["claims"]}
-    assert verdicts["wider-carries-more"] == ["reproduced", "not_reproduced"]
-    assert verdicts["wider-carries-less"] == ["not_reproduced", "not there"]
+    assert verdicts["wider-carries-more"] == ["reproduced", "not reproduced"]
+    assert verdicts["wider-carries-less"] == ["not reproduced", "not there"]
     result = call("compare", one, other, "--exit-code")
     assert result.exit_code == 4
     assert "3 claims: 0 have the same verdict, 3 differ" in result.output
@@ -154,7 +154,7 @@ def test_report_prints_doubtful_verdicts_and_all_of_them_on_demand(root: Path, t
     assert ("wider-carries-less" in some, "wider-carries-more" in some) == (True, False)
     assert "wider-carries-more" in every
     data = json.loads(call("report", "tiny", "--results", results, "--json").stdout)
-    assert [verdict["verdict"] for verdict in data["verdicts"]] == ["reproduced", "not_reproduced"]
+    assert [verdict["verdict"] for verdict in data["verdicts"]] == ["reproduced", "not reproduced"]
     assert (data["valid"], Path(data["report"]).exists()) == (True, True)
     assert Path(json.loads(call("report", "--json").stdout)["front"]) == root / "results" / "index.html"
     reference = call("evidence", "reference", "tiny", "--results", results, "--json")

@@ -43,7 +43,10 @@ def invented(algorithm: str, document: CardDocument) -> Card:
         for number, row in enumerate(document.rows, 1)
     }
     claimed = [row.row for row in document.rows if row.claim]
-    verdicts = {row: Judgement(COMPARED[index % 4], (f"{row}: <compared>",)) for index, row in enumerate(claimed)}
+    verdicts = {
+        row: Judgement(tuple(COMPARED.values())[index % 4], (f"{row}: <compared>",))
+        for index, row in enumerate(claimed)
+    }
     return Card(algorithm, document.study, "quick", "k" * 32, "l" * 64, 10, 12, cells, verdicts)
 
 

@@ -215,7 +215,7 @@ def test_rows_and_values_that_do_not_count_are_left_out_by_name(
     path.write_text(re.sub(before, after, path.read_text(encoding="ascii"), count=1), encoding="ascii")
     words, exclusions = judged(tmp_path, study)
     assert len(exclusions) == 1 and re.fullmatch(exclusion, exclusions[0])
-    assert words["halves"] not in ("reproduced", "not_reproduced")
+    assert words["halves"] not in ("reproduced", "not reproduced")
     assert words["window-limits"] == "reproduced"
 
 
@@ -269,7 +269,7 @@ def test_the_report_has_the_verdict_by_all_evidence_first(study: Path, tmp_path:
     path.write_text(path.read_text(encoding="ascii").splitlines(keepends=True)[0], encoding="ascii")
     found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
     page = write_report(results, StudyFolder(study), found).read_text(encoding="utf-8")
-    row = page.split('<article class="claim is-not_measured" id="claim-window-limits">')[1].split("</article>")[0]
+    row = page.split('<article class="claim is-undecided" id="claim-window-limits">')[1].split("</article>")[0]
     by_evidence, by_runs = row.split("By the runs of this report alone")
     assert "not measured" in by_evidence and "reproduced" in by_runs
 

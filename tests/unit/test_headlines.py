@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 from evidenced import printed
-from fabricated_results import write_study
+from fabricated_results import judge_study, write_results, write_study
 
 from longfat.cli import evidence
 from longfat.cli.verdicts import verdicts
+from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
+from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of, without_runs
 from longfat.relations.headlines import HEADLINE_WORDS, word_of
+from longfat.report.findings import sentence
 from longfat.report.headlines import headline_rows
+from longfat.report.report import write_report
 from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
@@ -42,15 +46,15 @@ def with_headlines(study: Path, text: str = HEADLINES) -> StudyFolder:
 @pytest.mark.parametrize(
     ("claims", "word"),
     [
-        (["reproduced", "reproduced", "not_testable"], "supported"),
-        (["reproduced", "not_reproduced"], "supported in part"),
-        (["reproduced", "not_reproduced", "undecided"], "supported in part"),
+        (["reproduced", "reproduced", "not testable"], "supported"),
+        (["reproduced", "not reproduced"], "supported in part"),
+        (["reproduced", "not reproduced", "undecided"], "supported in part"),
         (["compatible"], "supported in part"),
         (["compatible", "reproduced"], "supported in part"),
-        (["not_reproduced", "not_reproduced"], "contradicted"),
-        (["not_reproduced", "undecided"], "open"),
-        (["reproduced", "not_measured"], "open"),
-        (["not_testable", "not_testable"], "scenario differs"),
+        (["not reproduced", "not reproduced"], "contradicted"),
+        (["not reproduced", "undecided"], "open"),
+        (["reproduced", "undecided"], "open"),
+        (["not testable", "not testable"], "scenario differs"),
         ([], "open"),
     ],
 )
@@ -59,8 +63,8 @@ def test_a_headline_has_the_verdict_of_the_rule(claims: list[str], word: str) ->
 
 
 def test_further_evidence_never_changes_a_verdict_that_is_not_open() -> None:
-    decided = ("reproduced", "compatible", "not_reproduced")
-    for known in ([], ["reproduced"], ["compatible"], ["not_reproduced"], ["reproduced", "not_reproduced"]):
+    decided = ("reproduced", "compatible", "not reproduced")
+    for known in ([], ["reproduced"], ["compatible"], ["not reproduced"], ["reproduced", "not reproduced"]):
         now, later = word_of([*known, "undecided"]), {word_of([*known, word]) for word in decided}
         assert now == "open" or later == {now}
 
@@ -111,3 +115,29 @@ def test_each_study_of_a_paper_states_its_conclusions(name: str) -> None:
     assert document is not None and document.question.endswith("?")
     assert len(document.headlines) >= 3
     assert all(re.search(r"\.$", one.statement) for one in document.headlines)
+
+
+def test_console_readme_page_report_and_findings_have_the_same_counts(evidence_study: Path, tmp_path: Path) -> None:
+    folder, root = StudyFolder(evidence_study), evidence_study.parents[1]
+    marks = "<!-- from the evidence, by ./just evidence merge -->\n<!-- end of what is from the evidence -->\n"
+    (evidence_study / "README.md").write_text(f"# small\n\n{marks}", encoding="utf-8")
+    (root / "docs").mkdir(exist_ok=True)
+    (root / "docs/findings.md").write_text(marks, encoding="utf-8")
+    printed(evidence.merge)
+    found = evidence_of(folder, read_baselines(root / FOLDER))
+    assert found is not None
+    counts = sentence(found.counts)
+    assert counts.startswith("Of ") and sum(found.counts["measured"].values()) > 0
+    results = tmp_path / "results" / "none"
+    write_results(evidence_study, results, omit=lambda run: True)
+    build_dataset(results)
+    judge_study(results, evidence_study)
+    draw_all(results, folder)
+    report = write_report(results, folder, found).read_text(encoding="utf-8")
+    pages = [report, printed(lambda out: verdicts(out, ["small"]))]
+    pages += [(evidence_study / name).read_text(encoding="utf-8") for name in ("README.md", "VERDICTS.md")]
+    assert [counts in page for page in pages] == [True] * 4
+    row = found.counts["measured"]
+    numbers = [sum(row.values()) - row["not testable"], row["reproduced"], row["not reproduced"], row["undecided"]]
+    findings = (root / "docs/findings.md").read_text(encoding="utf-8")
+    assert f"| small | {' | '.join(map(str, numbers))} |" in findings

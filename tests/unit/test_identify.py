@@ -64,10 +64,10 @@ def run(*claims: str, unknown: str = "way", at: tuple[str, ...] = ()) -> str:
 
 
 def test_runs_and_evidence_show_where_a_claim_holds(said: str) -> None:
-    assert "all hold at way = 10 ms, 17 ms, 30 ms" in said
-    assert "fast holds at 10 ms to 30 ms, fails at 52 ms to 90 ms" in said
+    assert "all are reproduced at way = 10 ms, 17 ms, 30 ms" in said
+    assert "fast reproduced at 10 ms to 30 ms, not reproduced at 52 ms to 90 ms" in said
     again = printed(lambda console: print_conditions("small", console))
-    assert "fast: holds at 10 ms to 30 ms, fails at 52 ms to 90 ms" in again
+    assert "fast: reproduced at 10 ms to 30 ms, not reproduced at 52 ms to 90 ms" in again
     assert "drops" not in again  # it was not asked, and does not depend on it
 
 
@@ -80,7 +80,7 @@ def test_a_second_time_nothing_is_run(said: str) -> None:
 @pytest.mark.usefixtures("said")
 def test_values_of_the_command_line_are_tried_in_place_of_the_default_ones() -> None:
     text = run("fast", at=("41 ms", "44 ms"))
-    assert "fast holds at 41 ms, fails at 44 ms" in text
+    assert "fast reproduced at 41 ms, not reproduced at 44 ms" in text
     with pytest.raises(StudyError) as raised:
         run("fast", at=("41 ms", "95 ms", "long"))
     assert raised.value.where == "--values"

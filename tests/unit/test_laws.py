@@ -168,8 +168,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("law", "instead", "word", "deviates"),
     [
         ("988", None, "reproduced", False),
-        ("500", "988", "not_reproduced", True),
-        ("500", "600", "not_reproduced", False),
+        ("500", "988", "not reproduced", True),
+        ("500", "600", "not reproduced", False),
         ("988", "600", "reproduced", False),
     ],
 )

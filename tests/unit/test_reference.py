@@ -56,14 +56,14 @@ def test_a_changed_number_differs_and_its_table_and_claim_are_named(tmp_path: Pa
     match = compare(again, StudyFolder(study))
     assert match.status == "differs"
     assert match.lines[0].startswith("table flows is ")
-    assert "claim window-limits is not_reproduced, the reference has reproduced" in match.lines
+    assert "claim window-limits is not reproduced, the reference has reproduced" in match.lines
 
 
 def test_other_inputs_have_no_reference_and_the_differences_from_the_nearest_are_named(tmp_path: Path) -> None:
     study = analysed(tmp_path)
     path = write_reference(tmp_path, StudyFolder(study))
     change_json(path, lambda data: data["key"].update(kernel="0123456789abcdef"))
-    change_json(path, lambda data: data["verdicts"].update(halves="not_reproduced"))
+    change_json(path, lambda data: data["verdicts"].update(halves="not reproduced"))
     match = compare(tmp_path, StudyFolder(study))
     assert match.status == "no_reference"
     assert "kernel is none, the reference has 0123456789ab" in match.lines

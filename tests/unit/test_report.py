@@ -69,7 +69,7 @@ def test_each_figure_stands_next_to_the_statement_of_the_paper(page: str) -> Non
 
 def test_counts_settings_exclusions_and_provenance_are_there(page: str) -> None:
     text = text_of(page)
-    assert "Of 2 claims that only runs can decide, 2 are not measured." in text
+    assert "Of 2 claims that only runs can decide, 2 are undecided." in text
     assert "4 of 9 valid; 1 invalid, 4 missing" in text
     assert "client1-eth0 to server: MTU 9000 B, 1000 Mbit/s, pfifo of 100 packets" in text
     assert "TCP came under memory pressure 3 times, allowed 0" in text
@@ -102,10 +102,12 @@ def test_a_number_has_three_digits_unless_a_limit_is_nearer_than_that() -> None:
     assert [shown(number) for number in (0, 0.0004, -0.0004, 0.512345, 78125, 1.2345)] == [
         *("0", "< 0.001", "> -0.001", "0.512", "78,100", "1.23")
     ]
-    near = Evidence("x", "Mb/s", "852.15 to 955.4 Mb/s", "fails", 955.48, None, 1, limit_low=852.15, limit_high=955.4)
+    near = Evidence(
+        "x", "Mb/s", "852.15 to 955.4 Mb/s", "not reproduced", 955.48, None, 1, limit_low=852.15, limit_high=955.4
+    )
     assert (measured(near), allowed(near)) == ("955.5 Mb/s (n = 1)", "852 to 955 Mb/s")
-    full = Evidence("goodput", "Mb/s", "", "holds", 948.25, 1.5, 3, 944.5, 951.97)
-    assert measured(full) == "948 Mb/s (95 %: 944 to 952 Mb/s; n = 3)"
+    full = Evidence("goodput", "Mb/s", "", "reproduced", 948.25, 1.5, 3, 944.5, 951.97, confidence=0.9)
+    assert measured(full) == "948 Mb/s (90 %: 944 to 952 Mb/s; n = 3)"
 
 
 def test_a_claim_that_has_changed_after_it_was_first_judged_is_shown(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from longfat.plan import PlannedRun
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
-from longfat.relations.limits import Outcome
 from longfat.report.explorer import explorer_data, steps
 from longfat.report.forest import WIDTH, by_section, forest
 from longfat.report.readme import read_readme
@@ -64,12 +63,14 @@ def test_question_and_causes_are_taken_from_the_readme() -> None:
 
 
 def test_the_forest_draws_the_interval_to_the_scale_of_what_is_allowed() -> None:
-    inside = Evidence("x", "s", "90 to 110 s", "holds", 105.0, None, 3, 100.0, 110.0, limit_low=90.0, limit_high=110.0)
-    far = Evidence("x", "s", "90 to 110 s", "fails", 500.0, None, 1, limit_low=90.0, limit_high=110.0)
-    above = Evidence("x", "s", "above 0 s", "holds", 8.0, None, 1, limit_low=0.0)
-    none = Evidence("x", "s", "", "no_data", reason="run missing")
+    inside = Evidence(
+        "x", "s", "90 to 110 s", "reproduced", 105.0, None, 3, 100.0, 110.0, limit_low=90.0, limit_high=110.0
+    )
+    far = Evidence("x", "s", "90 to 110 s", "not reproduced", 500.0, None, 1, limit_low=90.0, limit_high=110.0)
+    above = Evidence("x", "s", "above 0 s", "reproduced", 8.0, None, 1, limit_low=0.0)
+    none = Evidence("x", "s", "", "undecided", reason="run missing", why="runs missing")
     claims = [
-        verdict("two", "Results", "not_reproduced", inside, far),
+        verdict("two", "Results", "not reproduced", inside, far),
         *(verdict(str(number), "Results", "reproduced", one) for number, one in enumerate((inside, above, none))),
     ]
     (part,) = forest(by_section(claims))
@@ -116,10 +117,15 @@ def test_the_explorer_has_every_sample_of_every_run(tmp_path: Path) -> None:
 
 
 def test_a_failed_part_stands_for_a_claim_before_an_undecided_one() -> None:
-    words: tuple[Outcome, ...] = ("holds", "no_data", "undecided", "fails")
-    told = [Evidence(word, "", "", word, mean=1.0) for word in words]
-    instead = Evidence("instead: of it", "", "", "fails", mean=2.0)
+    told = [
+        Evidence("far inside", "", "", "reproduced", mean=1.0, p_inside=0.001),
+        Evidence("near its limit", "", "", "compatible", mean=1.0, p_inside=0.04),
+        Evidence("", "", "", "undecided", mean=1.0, why="too few runs"),
+        Evidence("", "", "", "undecided", reason="run missing", why="runs missing"),
+        Evidence("hardly outside", "", "", "not reproduced", mean=1.0, p_against=0.04),
+        Evidence("far outside", "", "", "not reproduced", mean=1.0, p_against=0.001),
+    ]
+    instead = Evidence("instead: of it", "", "", "not reproduced", mean=2.0)
     for kept in range(len(told), 0, -1):
-        deciding = verdict("one", "Results", "not_reproduced", instead, *told[:kept]).deciding
-        assert deciding is told[0 if kept == 1 else kept - 1]
-    assert verdict("one", "Results", "not_reproduced", instead).deciding is None
+        assert verdict("one", "Results", "not reproduced", instead, *told[:kept]).deciding is told[kept - 1]
+    assert verdict("one", "Results", "not reproduced", instead).deciding is None

@@ -102,22 +102,22 @@ def test_first_come_the_default_and_values_over_the_whole_range() -> None:
 
 
 def test_neighbouring_values_of_one_outcome_are_one_region() -> None:
-    found = tried(SWITCH, lambda value: "reproduced" if 40 <= float(value) <= 100 else "not_reproduced")
+    found = tried(SWITCH, lambda value: "reproduced" if 40 <= float(value) <= 100 else "not reproduced")
     assert [str(region) for region in regions("sum", found, SWITCH)] == [
-        "fails at 20",
-        "holds at 42 to 100",
-        "fails at 189 to 400",
+        "not reproduced at 20",
+        "reproduced at 42 to 100",
+        "not reproduced at 189 to 400",
     ]
 
 
 def test_where_all_hold_is_where_each_does() -> None:
-    words = [(20, "reproduced", "reproduced"), (40, "reproduced", "inconclusive"), (80, "agrees", "reproduced")]
+    words = [(20, "reproduced", "reproduced"), (40, "reproduced", "undecided"), (80, "compatible", "reproduced")]
     found = [At(value, {"one": one, "two": two}) for value, one, two in words]
     assert where_all_hold(["one", "two"], found, SWITCH) == (20, 80)
     assert [str(region) for region in regions("two", found, SWITCH)] == [
-        "holds at 20",
-        "open at 40",
-        "holds at 80",
+        "reproduced at 20",
+        "undecided at 40",
+        "reproduced at 80",
     ]
 
 

@@ -92,5 +92,5 @@ def _side_of_evidence(text: str) -> Side:
 
 def _cell(word: str, number: str) -> Text:
     """Return a verdict, and below it the measured value."""
-    cell = Text(word.replace("_", " "), style=COLOURS.get(word, "default"))
+    cell = Text(word, style=COLOURS.get(word, "default"))
     return cell.append(f"\n{number}", style="default") if number else cell

@@ -65,10 +65,15 @@ def identify_unknown(
     write_findings(out)
     for claim in claims:
         found = regions(claim, tried, one)
-        held = any(region.outcome == HOLDS for region in found)
-        say(out, f"{claim} {', '.join(map(str, found))}" if held else f"{claim} holds at no tried value of {unknown}")
+        held = any(region.outcome in HOLDS for region in found)
+        say(
+            out,
+            f"{claim} {', '.join(map(str, found))}"
+            if held
+            else f"{claim} is reproduced at no tried value of {unknown}",
+        )
     good = where_all_hold(claims, tried, one)
-    say(out, f"all hold at {unknown} = {', '.join(map(str, good)) or 'no value'}")
+    say(out, f"all are reproduced at {unknown} = {', '.join(map(str, good)) or 'no value'}")
     outcomes = {claim: [(at.value, at.outcome(claim)) for at in tried] for claim in claims}
     out.result(study=name, unknowns=[{"unknown": unknown, "assumed": one.default, "claims": outcomes}])
     return complete

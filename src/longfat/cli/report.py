@@ -47,14 +47,13 @@ from longfat.system.events import EventSink
 
 COLOURS = {
     "reproduced": "green",
-    "agrees": "green",
-    "not_reproduced": "red",
-    "inconclusive": "yellow",
-    "not_measured": "bright_black",
-    "not_testable": "bright_black",
+    "compatible": "green",
+    "not reproduced": "red",
+    "undecided": "yellow",
+    "not testable": "bright_black",
 }
 RUNS = "dataset/runs.parquet"
-DOUBTFUL = ("not_reproduced", "inconclusive")
+DOUBTFUL = ("not reproduced", "undecided")
 
 
 @dataclass(frozen=True)
@@ -174,14 +173,15 @@ def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console
     rows = [verdict for verdict in verdicts if every or verdict.verdict in DOUBTFUL]
     table = Table(*columns, title="verdicts" if every else "verdicts that need attention (all: --all)")
     for verdict in rows:
-        word = Text(verdict.verdict.replace("_", " "), style=COLOURS[verdict.verdict])
+        word = Text(verdict.verdict, style=COLOURS[verdict.verdict])
+        word.append(f"\n{verdict.why}" if verdict.why else "", style="default")
         stated = [Text(verdict.paper)] if header.paper else []
         table.add_row(Text(verdict.claim), word, *stated, Text(measured(verdict)))
     if rows:
         console.print(table)
     counts = tally(verdict.counted for verdict in verdicts)
     words = counts["measured"]
-    summary = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in words.items())
+    summary = ", ".join(f"{count} {word}" for word, count in words.items())
     say(console, f"{counted_claims(sum(words.values()), header)}: {summary}")
     for line in apart(counts):
         say(console, f"  counted separately: {line}")

@@ -15,8 +15,10 @@ from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
-from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, Counts, apart, shares
+from longfat.relations.counting import CATEGORIES, Counts, apart, shares
 from longfat.relations.headlines import JudgedHeadline
+from longfat.relations.outcomes import WORDS
+from longfat.report.findings import sentence
 from longfat.report.headlines import headline_counts, headline_rows
 
 
@@ -37,9 +39,7 @@ def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, st
             say(out, f"{folder.name}: no evidence{wanted} is committed yet")
             if folder.headlines and known:
                 print_headlines(without_runs(folder, known[-1].name).headlines, out)
-    total = {
-        name: {word: sum(one.counts[name][word] for one in having) for word in VERDICT_WORDS} for name in CATEGORIES
-    }
+    total = {name: {word: sum(one.counts[name][word] for one in having) for word in WORDS} for name in CATEGORIES}
     if len(having) != 1:
         say(out, f"all studies: {_sentence(total) if having else 'no evidence is committed yet'}")
         for which, share in shares(total).items():
@@ -72,8 +72,7 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
         say(console, f"{one.study.name}: claim, kind, verdict, profile, reason")
         width = max((len(claim.id) for claim in one.claims), default=0)
         for item in one.judged:
-            word = item.verdict.verdict.replace("_", " ")
-            words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {word:<14}"
+            words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {item.verdict.words:<34}"
             say(console, f"{words}  {item.profile or '':<6}  {item.reason}".rstrip())
     head = f"{one.study.name}, baseline {one.baseline}, stack {one.stack}: {one.runs} runs"
     say(console, f"{head}; {_sentence(one.counts)}")
@@ -84,9 +83,8 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
 
 
 def _sentence(counts: Counts) -> str:
-    """Return the verdicts of measured claims in words, then the counts of the others."""
-    measured = [f"{number} {word.replace('_', ' ')}" for word, number in counts["measured"].items() if number]
-    return "; counted separately: ".join([", ".join(measured) or "nothing measured", *apart(counts)])
+    """Return the counts of measured claims in words, then the counts of the others."""
+    return " Counted separately: ".join([sentence(counts), *filter(None, ["; ".join(apart(counts))])])
 
 
 def without_zeros(counts: Counts) -> dict[str, dict[str, int]]:
@@ -101,6 +99,7 @@ def _data(one: Evidenced) -> dict[str, Any]:
             "id": item.verdict.claim,
             "kind": item.verdict.category,
             "verdict": item.verdict.verdict,
+            "why": item.verdict.why,
             "reason": item.verdict.reason,
             "profile": item.profile,
         }

@@ -40,12 +40,14 @@ _VERDICTS: Mapping[str, tuple[type[pl.DataType], str, str]] = {
     "what": (pl.String, "", "compared quantity"),
     "measured": (pl.Float64, "of the column `unit`", "mean of the measured values"),
     "sd": (pl.Float64, "of the column `unit`", "standard deviation of the measured values"),
-    "low": (pl.Float64, "of the column `unit`", "lower end of the 95 % interval"),
-    "high": (pl.Float64, "of the column `unit`", "upper end of the 95 % interval"),
+    "low": (pl.Float64, "of the column `unit`", "lower end of the interval"),
+    "high": (pl.Float64, "of the column `unit`", "upper end of the interval"),
     "n": (pl.Int64, "", "number of independent runs"),
-    "allowed": (pl.String, "", "values for which the comparison holds"),
+    "allowed": (pl.String, "", "the limit that decides"),
     "unit": (pl.String, "", "unit of the measured value"),
     "outcome": (pl.String, "", "outcome of the comparison"),
+    "why": (pl.String, "", "the reason behind the outcome"),
+    "confidence": (pl.Float64, "", "confidence of the interval, which is the one that decides"),
     "reason": (pl.String, "", "reason of the verdict"),
 }
 
@@ -150,11 +152,11 @@ def _rows(verdict: Verdict) -> list[tuple[object, ...]]:
         *(verdict.statement, verdict.paper, verdict.where),
     )
     if not verdict.evidence:
-        return [(*head, *(None,) * 10, verdict.reason)]
+        return [(*head, *(None,) * 12, verdict.reason)]
     return [
         (
             *(*head, number, one.what, one.mean, one.sd, one.low, one.high, one.n),
-            *(one.limit, one.unit, one.outcome, one.reason or verdict.reason),
+            *(one.limit, one.unit, one.outcome, one.why, one.confidence, one.reason or verdict.reason),
         )
         for number, one in enumerate(verdict.evidence, start=1)
     ]

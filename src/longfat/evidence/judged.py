@@ -111,7 +111,7 @@ class Evidenced:
         for grounds, profile in self._all_grounds:
             verdict = decide(claim, grounds, self.folder.papers)
             judged = Judged(verdict, profile if any(item.n for item in verdict.evidence) else None)
-            if verdict.verdict != "not_measured":
+            if verdict.why != "runs missing":
                 return judged
             found.append(judged)
         return next((judged for judged in found if judged.profile), found[0])

@@ -17,6 +17,7 @@ from longfat.evidence.baselines import Baseline
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
 from longfat.relations.evaluate import Evidence
+from longfat.relations.outcomes import Word
 from longfat.spec.runspec import Scalar
 from longfat.study.formulas import Amount, amount_of
 from longfat.study.unknowns import Unknown
@@ -24,8 +25,7 @@ from longfat.study.unknowns import Unknown
 FIRST = 5  # values over the whole range
 WIDE = 4  # ratio of the ends from which a range is divided by ratios
 DIGITS = 3  # significant digits of an intermediate value
-HOLDS, FAILS, OPEN = "holds", "fails", "open"
-_WORDS = {"reproduced": HOLDS, "agrees": HOLDS, "not_reproduced": FAILS}
+HOLDS = ("reproduced", "compatible")
 _TEXT = re.compile(r"([0-9.]+)(\s*)(\S+)")
 
 
@@ -34,18 +34,18 @@ class At:
     """The verdicts on claims, by id, at one value of an unknown."""
 
     value: Scalar
-    words: Mapping[str, str]
+    words: Mapping[str, Word]
 
-    def outcome(self, claim: str) -> str:
-        """Return whether the claim holds here, fails, or is open."""
-        return _WORDS.get(self.words.get(claim, ""), OPEN)
+    def outcome(self, claim: str) -> Word:
+        """Return the verdict on a claim here."""
+        return self.words.get(claim, "undecided")
 
 
 @dataclass(frozen=True)
 class Region:
     """Neighbouring values with the same outcome of a claim."""
 
-    outcome: str
+    outcome: Word
     first: Scalar
     last: Scalar
 
@@ -63,7 +63,7 @@ def regions(claim: str, tried: Collection[At], unknown: Unknown) -> tuple[Region
 
 def where_all_hold(claims: Sequence[str], tried: Collection[At], unknown: Unknown) -> tuple[Scalar, ...]:
     """Return the tried values at which all claims hold, in order."""
-    values = [at.value for at in tried if all(at.outcome(claim) == HOLDS for claim in claims)]
+    values = [at.value for at in tried if all(at.outcome(claim) in HOLDS for claim in claims)]
     return tuple(sorted(values, key=lambda value: _order(unknown, value)))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from longfat.relations.claims import Claim
-from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons
+from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons, decided
 from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
 from longfat.study.idle import varies
 from longfat.study.schema.names import Finding
@@ -53,7 +53,7 @@ def contradicted(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
     papers = printed_numbers(claims, study)
     for claim in claims:
         for item in () if claim.inconsistent or not claim.measured else _on_paper(claim, papers):
-            if item.outcome == "fails":
+            if item.outcome == "not reproduced":
                 found = f"{item.what} is {item.mean:,.6g} {item.unit}".rstrip()
                 message = f"claim {claim.id!r} does not hold for the paper's own numbers: {found}, allowed {item.limit}"
                 hint = "correct the test, or mark the statement `inconsistent: {where: ..., reason: ...}`"
@@ -68,15 +68,15 @@ def without_oracle(claims: Sequence[Claim], study: Study) -> list[str]:
         for claim in claims
         if claim.measured
         and any(
-            item.outcome not in ("holds", "fails") and test.number is None
+            item.outcome == "undecided" and test.number is None
             for item, test in zip(_on_paper(claim, papers), tests_of(claim, study), strict=True)
         )
     ]
 
 
-def _on_paper(claim: Claim, papers: Mapping[str, PaperNumbers]) -> list[Evidence]:
+def _on_paper(claim: Claim, papers: Mapping[str, PaperNumbers]) -> tuple[Evidence, ...]:
     paper = papers[claim.id]
-    return [item for relation in claim.relations for item in comparisons(relation, paper, Rule(paper=paper))]
+    return decided(one for relation in claim.relations for one in comparisons(relation, paper, Rule(paper=paper)))
 
 
 def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:

@@ -1,26 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The count of verdicts by category and word.
 
-Owns the words and the categories. A test that occurs twice, and claims that exclude each other, count once.
+Owns the categories. A test that occurs twice, and claims that exclude each other, count once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from longfat.relations.claims import KINDS, Claim
-
-VerdictWord = Literal["reproduced", "agrees", "not_reproduced", "inconclusive", "not_measured", "not_testable"]
-VERDICT_WORDS: tuple[VerdictWord, ...] = (
-    "reproduced",
-    "agrees",
-    "not_reproduced",
-    "inconclusive",
-    "not_measured",
-    "not_testable",
-)
+from longfat.relations.outcomes import WORDS, Word
 
 APART: Mapping[str, str] = {
     "calibrated": "on numbers that a setting was chosen by",
@@ -31,20 +21,20 @@ APART: Mapping[str, str] = {
 }
 CATEGORIES = (KINDS[0], *APART)
 
-Counts = Mapping[str, Mapping[VerdictWord, int]]
+Counts = Mapping[str, Mapping[Word, int]]
 
 
 @dataclass(frozen=True)
 class Share:
-    """The numbers of testable claims, of decided claims, and of claims that hold: reproduced or in agreement."""
+    """The numbers of testable, decided and reproduced claims; compatible claims are decided, but not reproduced."""
 
     testable: int
     decided: int
-    hold: int
+    reproduced: int
 
     def __str__(self) -> str:
-        decided, hold = (100 * part / self.testable for part in (self.decided, self.hold))
-        return f"of {self.testable} {decided:.1f} % are decided and {hold:.1f} % hold"
+        decided, reproduced = (100 * part / self.testable for part in (self.decided, self.reproduced))
+        return f"of {self.testable} {decided:.1f} % are decided and {reproduced:.1f} % are reproduced"
 
 
 @dataclass(frozen=True)
@@ -52,7 +42,7 @@ class Counted:
     """The parts of a verdict that its count depends on. ``group`` lists the claims that exclude it."""
 
     claim: str
-    word: VerdictWord
+    word: Word
     category: str
     same_as: str | None = None
     group: tuple[str, ...] = ()
@@ -65,13 +55,13 @@ def category_of(claim: Claim) -> str:
 
 def tally(rows: Iterable[Counted]) -> Counts:
     """Count the words by category. Among claims that exclude each other, the best word counts."""
-    counts: dict[str, dict[VerdictWord, int]] = {name: dict.fromkeys(VERDICT_WORDS, 0) for name in CATEGORIES}
+    counts: dict[str, dict[Word, int]] = {name: dict.fromkeys(WORDS, 0) for name in CATEGORIES}
     known = [row for row in rows if row.same_as is None]
     words = {row.claim: row.word for row in known}
     for row in known:
-        others = [VERDICT_WORDS.index(words[name]) for name in row.group if name in words]
-        own = VERDICT_WORDS.index(row.word)
-        first = all(row.claim < name for name in row.group if name in words and VERDICT_WORDS.index(words[name]) == own)
+        others = [WORDS.index(words[name]) for name in row.group if name in words]
+        own = WORDS.index(row.word)
+        first = all(row.claim < name for name in row.group if name in words and WORDS.index(words[name]) == own)
         if all(own <= other for other in others) and first:
             counts[row.category][row.word] += 1
     return counts
@@ -91,17 +81,16 @@ def shares(counts: Counts) -> Mapping[str, Share]:
 
 
 def _share(counts: Counts, names: Iterable[str]) -> Share:
-    words = {word: sum(counts[name][word] for name in names) for word in VERDICT_WORDS}
-    hold = words["reproduced"] + words["agrees"]
-    decided = hold + words["not_reproduced"]
-    return Share(decided + words["inconclusive"] + words["not_measured"], decided, hold)
+    words = {word: sum(counts[name][word] for name in names) for word in WORDS}
+    decided = words["reproduced"] + words["compatible"] + words["not reproduced"]
+    return Share(decided + words["undecided"], decided, words["reproduced"])
 
 
 def apart(counts: Counts) -> list[str]:
     """Format the categories other than measured claims, one phrase for each that has any."""
     found = []
     for name, meaning in APART.items():
-        words = [f"{number} {word.replace('_', ' ')}" for word, number in counts[name].items() if number]
+        words = [f"{number} {word}" for word, number in counts[name].items() if number]
         if words:
             found.append(f"{sum(counts[name].values())} {meaning} ({', '.join(words)})")
     return found

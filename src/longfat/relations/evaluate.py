@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparisons of a relation over a dataset, each with its value, interval and outcome. Gives no verdict."""
+"""The comparisons of a relation over a dataset, each with its value, interval and outcome."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,8 +15,9 @@ from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import LEAST_RUNS, Pool, Selection, measure, median, significant
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import Scope, Value, ValuesOf
-from longfat.relations.limits import LEVEL, NO_EFFECT, Agreement, Limits, Outcome
+from longfat.relations.limits import NO_DIFFERENCE, Limits, holm
 from longfat.relations.nodes import Binary, Expression
+from longfat.relations.outcomes import Why, Word
 from longfat.relations.readings import Readings
 from longfat.relations.relation import Comparison, Relation
 from longfat.relations.tree import At, judged, unit, value, words
@@ -29,19 +30,19 @@ LAW = 0.001  # the largest difference between two runs of a law, as a share of i
 
 @dataclass(frozen=True)
 class Evidence:
-    """One comparison: its quantity, value, n, 95 % interval, limit and outcome.
+    """One comparison: its quantity, value, n, interval, limit and outcome, with the reason ``why``.
 
+    ``limit`` is the limit that decides, ``low`` and ``high`` are the interval that decides, with its ``confidence``.
     ``n`` is None for a computed value; ``runs`` is the number of runs of the smaller side. Without data the numbers are
-    None and ``reason`` has the cause. ``repeats`` is the number of further, byte-identical repetitions. ``p_holds`` and
-    ``p_fails`` are the probabilities that decide (``Chances``), ``gain`` the factor by which pairing divides the
-    variance. ``agreement`` marks a comparison within the paper's own error. ``limit_low`` and ``limit_high`` are the
-    bounds of ``limit``, None on an open side; for a number with an error they are 1.96 errors from it.
+    None and ``reason`` has the cause. ``repeats`` is the number of further, byte-identical repetitions. The p values
+    ``p_inside`` and ``p_against`` decide (``Chances``); ``gain`` is the factor by which pairing divides the variance.
+    ``limit_low`` and ``limit_high`` are the bounds of ``limit``, None on an open side.
     """
 
     what: str
     unit: str
     limit: str
-    outcome: Outcome
+    outcome: Word
     mean: float | None = None
     sd: float | None = None
     n: int | None = None
@@ -50,13 +51,25 @@ class Evidence:
     reason: str | None = None
     repeats: int = 0
     runs: int | None = None
-    p_holds: float | None = None
-    p_fails: float | None = None
-    no_effect: bool = False
+    p_inside: float | None = None
+    p_against: float | None = None
+    why: Why | None = None
     gain: float | None = None
-    agreement: bool = False
+    confidence: float | None = None
     limit_low: float | None = None
     limit_high: float | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A quantity with its limits, before the decision: its value, or the reason why it is absent."""
+
+    what: str
+    unit: str
+    limits: Limits | None
+    found: Judged | None = None
+    reason: str | None = None
+    why: Why | None = None
 
 
 @dataclass(frozen=True)
@@ -122,11 +135,8 @@ class Grounds(Readings):
         return values
 
 
-def comparisons(relation: Relation, readings: Readings, rule: Rule = Rule()) -> Iterator[Evidence]:
-    """Yield the comparisons of a relation, for all values of its loops. Raises RelationError.
-
-    Each has its own outcome; the judge corrects for their number.
-    """
+def comparisons(relation: Relation, readings: Readings, rule: Rule = Rule()) -> Iterator[Compared]:
+    """Yield the comparisons of a relation, for all values of its loops. Raises RelationError."""
     found = False
     for scope in relation.scopes(readings.study, readings.values_of):
         found = True
@@ -134,7 +144,14 @@ def comparisons(relation: Relation, readings: Readings, rule: Rule = Rule()) -> 
             yield _compared(comparison, At(scope, readings), rule)
     if not found:
         reason = f"the lock has no such run of experiment {relation.first_experiment(readings.study)!r}"
-        yield Evidence(relation.text, "", "", "no_data", reason=reason)
+        yield Compared(relation.text, "", None, reason=reason, why="runs missing")
+
+
+def decided(parts: Iterable[Compared]) -> tuple[Evidence, ...]:
+    """Decide the comparisons of a claim. Decisions against the claim keep their level over all parts (Holm)."""
+    every = list(parts)
+    levels = holm([part.limits.chances(part.found).against if part.found and part.limits else 1.0 for part in every])
+    return tuple(_decided(part, level) for part, level in zip(every, levels, strict=True))
 
 
 def evaluated(expression: Expression, grounds: Grounds, least: int | None = None) -> Judged:
@@ -145,34 +162,39 @@ def evaluated(expression: Expression, grounds: Grounds, least: int | None = None
     return value(expression, At(Scope(grounds.study, grounds.values_of), grounds, least))
 
 
-def _compared(comparison: Comparison, at: At, rule: Rule) -> Evidence:
-    """Compare a value and its interval with limits: inside, outside, or undecided."""
+def _compared(comparison: Comparison, at: At, rule: Rule) -> Compared:
+    """Return the value of a comparison and its limits."""
     of, limits = comparison.of, comparison.limits
-    if isinstance(limits, Agreement):
-        limits = dataclasses.replace(limits, retest=max(rule.retest * abs(limits.number), rule.retest_absolute))
+    if limits.by_error and comparison.printed is not None:
+        number = comparison.printed
+        retest = max(rule.retest * abs(number), rule.retest_absolute)
+        limits = Limits.within_error(number, comparison.error, retest)
     what, its_unit = words(of, at.scope), unit(of)
     try:
         found = _as_law(judged(of, at), rule)
-        if comparison.order and isinstance(of, Binary) and isinstance(limits, Limits):
-            limits = dataclasses.replace(limits, alike=_no_effect(of, at, rule))
+        if comparison.order and isinstance(of, Binary):
+            least, note = _least(of, at, rule)
+            limits = dataclasses.replace(limits, least=least, least_note=note)
         if found.runs and not found.exact and found.runs < LEAST_OF_ALL:
             raise NoValue(f"rests on {found.runs} runs, at least {LEAST_OF_ALL} are needed")
     except NoValue as error:
-        return Evidence(what, its_unit, limits.text(its_unit), "no_data", reason=str(error))
+        return Compared(what, its_unit, limits, reason=str(error), why="runs missing")
     except ValueError as error:
-        return Evidence(what, its_unit, limits.text(its_unit), "undecided", reason=str(error))
-    return _decided(found, what, its_unit, limits)
+        return Compared(what, its_unit, limits, reason=str(error), why="too few runs")
+    return Compared(what, its_unit, limits, found)
 
 
-def _no_effect(order: Binary, at: At, rule: Rule) -> float:
-    """Return the difference up to which two sides count as equal: half of the paper's own difference, or 1 %."""
+def _least(order: Binary, at: At, rule: Rule) -> tuple[float, str]:
+    """Return the smallest difference of an order that counts, and its source: the paper's own numbers, or 1 %."""
     if rule.paper is not None:
         paper = At(dataclasses.replace(at.scope, given_values=rule.paper.values_of), rule.paper)
         try:
-            return abs(value(order.left, paper).value - value(order.right, paper).value) / 2
+            half = abs(value(order.left, paper).value - value(order.right, paper).value) / 2
+            return half, "half of the paper's difference"
         except (NoValue, ValueError):
             pass
-    return NO_EFFECT * max(abs(value(side, at).value) for side in (order.left, order.right))
+    share = NO_DIFFERENCE * max(abs(value(side, at).value) for side in (order.left, order.right))
+    return share, "1 % of the larger side"
 
 
 def _as_law(found: Judged, rule: Rule) -> Judged:
@@ -182,17 +204,21 @@ def _as_law(found: Judged, rule: Rule) -> Judged:
     return found
 
 
-def _decided(found: Judged, what: str, its_unit: str, limits: Limits | Agreement) -> Evidence:
-    chances = limits.chances(found)
-    outcome: Outcome = "fails" if chances.fails <= LEVEL else "holds" if chances.holds <= LEVEL else "undecided"
-    low, high = (significant(number) for number in found.interval())
+def _decided(part: Compared, level: float) -> Evidence:
+    """Decide one comparison; ``level`` is the error probability of a decision against the claim."""
+    if part.found is None or part.limits is None:
+        limit = part.limits.text(part.unit) if part.limits else ""
+        return Evidence(part.what, part.unit, limit, "undecided", reason=part.reason, why=part.why)
+    found, chances = part.found, part.limits.chances(part.found)
+    decision = part.limits.decide(found, level)
+    low, high = (significant(number) for number in found.interval(decision.confidence))
     spread = found.spread if isinstance(found, Estimate) else None
-    bounds = [None if math.isinf(end) else significant(end) for end in limits.ends]
+    bounds = [None if math.isinf(end) else significant(end) for end in (decision.limits.low, decision.limits.high)]
     return Evidence(
-        what,
-        its_unit,
-        limits.text(its_unit),
-        outcome,
+        part.what,
+        part.unit,
+        decision.limits.text(part.unit),
+        decision.outcome,
         significant(found.value),
         None if found.sd is None else significant(found.sd),
         found.n or None,
@@ -200,11 +226,11 @@ def _decided(found: Judged, what: str, its_unit: str, limits: Limits | Agreement
         high,
         repeats=found.repeats,
         runs=found.runs or None,
-        p_holds=significant(chances.holds),
-        p_fails=significant(chances.fails),
-        no_effect=chances.no_effect,
+        p_inside=significant(chances.inside),
+        p_against=significant(chances.against),
+        why=decision.why,
         gain=significant(spread.gain) if spread and spread.gain else None,
-        agreement=isinstance(limits, Agreement),
+        confidence=significant(decision.confidence),
         limit_low=bounds[0],
         limit_high=bounds[1],
     )

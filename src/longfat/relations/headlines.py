@@ -40,7 +40,7 @@ RULE = (
     " undecided claim can change that. If none of its claims can be tested here, the scenario differs."
 )
 
-POSITIVE = ("reproduced", "compatible", "agrees")
+POSITIVE = ("reproduced", "compatible")
 _NUMBER = re.compile(r"\$\{([^{}]+)\}")
 
 
@@ -118,13 +118,13 @@ def judged_headlines(
 def word_of(verdicts: Iterable[str]) -> HeadlineWord:
     """Return the verdict on a headline from the words of its claims, by RULE."""
     words = list(verdicts)
-    testable = [word for word in words if word != "not_testable"]
+    testable = [word for word in words if word != "not testable"]
     positive = [word for word in testable if word in POSITIVE]
     if words and not testable:
         return "scenario differs"
-    if positive and "not_reproduced" in testable:
+    if positive and "not reproduced" in testable:
         return "supported in part"
-    if not testable or any(word not in (*POSITIVE, "not_reproduced") for word in testable):
+    if not testable or any(word not in (*POSITIVE, "not reproduced") for word in testable):
         return "open"
     if not positive:
         return "contradicted"

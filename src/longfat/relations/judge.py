@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +16,11 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from longfat.dataset.load import load_dataset
 from longfat.relations.claims import Claim, Retest
-from longfat.relations.counting import Counted, VerdictWord, category_of
-from longfat.relations.evaluate import Evidence, Grounds, Rule, comparisons
+from longfat.relations.counting import Counted, category_of
+from longfat.relations.evaluate import Compared, Evidence, Grounds, Rule, comparisons, decided
 from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_first
-from longfat.relations.limits import Outcome, fallen
 from longfat.relations.needs import unmet
+from longfat.relations.outcomes import Why, Word, phrase
 from longfat.relations.paper import PaperNumbers, printed_numbers
 from longfat.study.schema.names import shown
 from longfat.study.study import Study
@@ -30,7 +30,6 @@ from longfat.system.files import write_whole
 
 VERDICTS = "verdicts.json"
 INSTEAD = "instead: "  # prefix of comparisons of a known deviation
-_MOST_TELLING: Sequence[Outcome] = ("fails", "undecided", "no_data", "holds")
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Verdict:
 
     ``category`` is the category of its count, ``inconsistent`` the place where the paper contradicts its statement,
     ``group`` the claims that exclude it, ``same_as`` the claim with the same test. ``deviation`` is the reason for a
-    known deviation that the runs show.
+    known deviation that the runs show, ``why`` the reason behind the verdict's word.
     """
 
     claim: str
@@ -48,7 +47,7 @@ class Verdict:
     statement: str
     paper: str
     where: str
-    verdict: VerdictWord
+    verdict: Word
     reason: str | None
     evidence: tuple[Evidence, ...]
     category: str = "measured"
@@ -56,6 +55,12 @@ class Verdict:
     group: tuple[str, ...] = ()
     same_as: str | None = None
     deviation: str | None = None
+    why: Why | None = None
+
+    @property
+    def words(self) -> str:
+        """The verdict with the reason behind it."""
+        return phrase(self.verdict, self.why)
 
     @property
     def counted(self) -> Counted:
@@ -64,12 +69,8 @@ class Verdict:
 
     @property
     def deciding(self) -> Evidence | None:
-        """The comparison that represents the claim: one that fails, else is undecided, has no data, or holds.
-
-        Comparisons of a known deviation do not count.
-        """
-        own = [one for one in self.evidence if not one.what.startswith(INSTEAD)]
-        return min(own, key=lambda one: _MOST_TELLING.index(one.outcome), default=None)
+        """The comparison that decides the claim; comparisons of a known deviation do not count."""
+        return _deciding([one for one in self.evidence if not one.what.startswith(INSTEAD)])
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def judge(results: Path, study: Study, claims: Sequence[Claim], files: Iterable[
     changed = tuple(changes(first, claims))
     origin = Origin(digest(decisive(claims)), first.sha256, first.time, first.before_runs, changed)
     data = {
-        "format": 2,
+        "format": 3,
         "origin": dataclasses.asdict(origin),
         "verdicts": [dataclasses.asdict(verdict) for verdict in verdicts],
     }
@@ -154,17 +155,18 @@ def _unreadable(path: Path, reason: str) -> RigError:
 
 def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | None = None) -> Verdict:
     """Return the verdict on one claim; ``papers`` has the paper's own numbers by claim."""
-    word: VerdictWord
+    word: Word
+    why: Why | None = None
     reason: str | None
     evidence: tuple[Evidence, ...] = ()
     if claim.not_testable is not None:
-        word, reason = "not_testable", claim.not_testable
+        word, reason = "not testable", claim.not_testable
     elif missing := unmet(claim, grounds):
-        word, reason = "not_measured", missing
+        word, why, reason = "undecided", "runs missing", missing
     else:
-        evidence = _evidence(claim, grounds, (papers or {}).get(claim.id))
-        word, reason = _combined(evidence)
-    instead = tuple(item for relation in claim.instead for item in comparisons(relation, grounds, _rule(claim)))
+        evidence = decided(_parts(claim, grounds, (papers or {}).get(claim.id)))
+        word, why, reason = _combined(evidence)
+    instead = decided(one for relation in claim.instead for one in comparisons(relation, grounds, _rule(claim)))
     deviation, reason = _deviation(claim, word, reason, instead)
     marked = claim.inconsistent
     return Verdict(
@@ -182,36 +184,26 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
         group=claim.contradicts,
         same_as=claim.same_as,
         deviation=deviation,
+        why=why,
     )
 
 
 def _deviation(
-    claim: Claim, word: VerdictWord, reason: str | None, instead: tuple[Evidence, ...]
+    claim: Claim, word: Word, reason: str | None, instead: tuple[Evidence, ...]
 ) -> tuple[str | None, str | None]:
     """Return the deviation if the runs show it, and the verdict's reason with the result of the deviation."""
-    if claim.deviation is None or word in ("inconclusive", "not_measured"):
+    if claim.deviation is None or word == "undecided":
         return None, reason
-    if word != "not_reproduced":
+    if word != "not reproduced":
         return None, f"the stated deviation was not found: {claim.deviation}"
     if _combined(instead)[0] != "reproduced":
         return None, f"{reason}, and its stated deviation does not hold either: {claim.deviation}"
     return claim.deviation, f"deviates as stated: {claim.deviation}"
 
 
-def _evidence(claim: Claim, grounds: Grounds, paper: PaperNumbers | None) -> tuple[Evidence, ...]:
-    """Return all comparisons; a failing one counts only if Holm's procedure confirms it."""
-    found = [
-        item
-        for relation, retest in zip(claim.relations, claim.retests or [None] * len(claim.relations), strict=True)
-        for item in comparisons(relation, grounds, _rule(claim, retest, paper))
-    ]
-    failing = fallen([1.0 if item.p_fails is None else item.p_fails for item in found])
-    return tuple(
-        dataclasses.replace(item, outcome="holds" if item.p_holds == 0.0 and item.agreement else "undecided")
-        if item.outcome == "fails" and place not in failing
-        else item
-        for place, item in enumerate(found)
-    )
+def _parts(claim: Claim, grounds: Grounds, paper: PaperNumbers | None) -> Iterator[Compared]:
+    for relation, retest in zip(claim.relations, claim.retests or [None] * len(claim.relations), strict=True):
+        yield from comparisons(relation, grounds, _rule(claim, retest, paper))
 
 
 def _rule(claim: Claim, retest: Retest | None = None, paper: PaperNumbers | None = None) -> Rule:
@@ -220,33 +212,35 @@ def _rule(claim: Claim, retest: Retest | None = None, paper: PaperNumbers | None
     return Rule(claim.declared == "law", paper, part, unit)
 
 
-def _combined(evidence: Sequence[Evidence]) -> tuple[VerdictWord, str | None]:
-    """Combine comparisons, which must all hold: a failed one decides, else one without data, else an undecided one."""
-    failed = [item for item in evidence if item.outcome == "fails"]
-    if failed:
-        return "not_reproduced", _first(failed)
-    empty = [item for item in evidence if item.outcome == "no_data"]
-    if empty:
-        more = f" (and {len(empty) - 1} more)" if len(empty) > 1 else ""
-        return "not_measured", f"{empty[0].what}: {empty[0].reason}{more}"
-    open_ = [item for item in evidence if item.outcome == "undecided"]
-    if open_:
-        return "inconclusive", _open(open_)
-    return "agrees" if any(item.agreement for item in evidence) else "reproduced", None
+def _combined(evidence: Sequence[Evidence]) -> tuple[Word, Why | None, str | None]:
+    """Return verdict, reason and text of comparisons that must all be reproduced."""
+    one = _deciding(evidence)
+    assert one is not None
+    if one.outcome in ("reproduced", "compatible"):
+        word: Word = "compatible" if any(item.outcome == "compatible" for item in evidence) else "reproduced"
+        return word, None, None
+    same = sum((item.outcome, item.why) == (one.outcome, one.why) for item in evidence)
+    more = f" (and {same - 1} more)" if same > 1 else ""
+    text = f"{one.what}: {one.reason}" if one.mean is None else f"measured {_number(one.mean)}, allowed {one.limit}"
+    return one.outcome, one.why, f"{text}{more}"
 
 
-def _first(items: Sequence[Evidence]) -> str:
-    more = f" (and {len(items) - 1} more)" if len(items) > 1 else ""
-    effect = "no effect: " if items[0].no_effect else ""
-    return f"{effect}measured {_number(items[0].mean)}, allowed {items[0].limit}{more}"
+def _deciding(evidence: Sequence[Evidence]) -> Evidence | None:
+    """Return the comparison that decides a claim.
+
+    A comparison that is not reproduced decides, the surest of several; else the first one without data, else the first
+    undecided one, else the one that comes closest to its limit.
+    """
+
+    def rank(one: Evidence) -> tuple[int, float]:
+        if one.outcome == "not reproduced":
+            return 0, one.p_against or 0.0
+        if one.outcome == "undecided":
+            return 1 if one.why == "runs missing" else 2, 0.0
+        return 3, -(one.p_inside or 0.0)
+
+    return min(evidence, key=rank, default=None)
 
 
-def _open(items: Sequence[Evidence]) -> str:
-    unknown = [item for item in items if item.mean is None]
-    if unknown:
-        return f"{unknown[0].what}: {unknown[0].reason}"
-    return f"open: {_first(items)}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.5g}"
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.5g}"

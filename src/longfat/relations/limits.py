@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The limits of a relation, and the comparison of a value with them.
 
-Owns the tolerances (docs/claims.md), which follow from the papers' wording and never from a result, and the two error
-probabilities that decide a comparison (docs/verdicts.md).
+Owns the error probability of a decision (docs/verdicts.md).
 """
 
 from __future__ import annotations
@@ -11,47 +10,59 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from scipy import special
-
 from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import significant
-from longfat.metrics.statistics import Estimate
+from longfat.relations.outcomes import Why, Word
 
-# Allowed deviations from a stated number; docs/claims.md has the reasons.
-TOLERANCE = 0.05
-APPROXIMATE_TOLERANCE = 0.10
-
-LEVEL = 0.05  # error probability of each decision, to hold and to fail
-NO_EFFECT = 0.01  # difference of equal sides, if the paper does not print their numbers
+TOLERANCE = 0.05  # allowed deviation from a number; longfat.relations.tolerances has the others
+LEVEL = 0.05  # error probability of each decision
+ERRORS = 1.96  # standard errors of the paper that make a margin
+NO_DIFFERENCE = 0.01  # difference of equal sides, if the paper does not print their numbers
 
 Comparator = Literal["<", "<=", ">", ">=", "=", "~"]
-Outcome = Literal["holds", "fails", "undecided", "no_data"]
 
 
 class Chances(NamedTuple):
-    """The probabilities of such runs if the comparison does not hold, and if it holds; a small one decides."""
+    """The p values of three hypotheses: the truth is not inside, not outside, and not smaller than ``least``."""
 
-    holds: float
-    fails: float
-    no_effect: bool = False  # it fails because the sides are equal, not because their order is reversed
+    inside: float
+    outside: float
+    small: float = 1.0
+
+    @property
+    def against(self) -> float:
+        """The p value that decides against the claim."""
+        return min(self.outside, self.small)
+
+
+class Decision(NamedTuple):
+    """The outcome of a comparison, the limits that decide, and the confidence of the interval that decides."""
+
+    outcome: Word
+    why: Why | None
+    limits: Limits
+    confidence: float
 
 
 @dataclass(frozen=True)
 class Limits:
     """A lower and an upper bound; ``inclusive`` if the bounds themselves are allowed.
 
-    ``alike`` is the largest difference that counts as none; 0 if the limits are not of an order.
+    ``least`` is the smallest difference of an order that counts; None if the limits are not of an order, ``least_note``
+    its source. ``by_error`` marks a margin that is the paper's own error. ``note`` follows the limits as text.
     """
 
     low: float
     high: float
     inclusive: bool
-    alike: float = 0.0
+    least: float | None = None
+    least_note: str = ""
+    by_error: bool = False
+    note: str = ""
 
     @classmethod
-    def of(cls, sign: Comparator, number: float, spread: float | None = None) -> Limits:
-        """Return the range of ``sign number``: = 5 %, ~ 10 %, or the paper's spread; >= and <= have a margin, too."""
-        margin = abs(number) * (APPROXIMATE_TOLERANCE if sign == "~" else TOLERANCE)
+    def of(cls, sign: Comparator, number: float, margin: float = 0.0) -> Limits:
+        """Return the range of ``sign number``; < and > have no margin."""
         if sign == ">":
             return cls(number, math.inf, False)
         if sign == "<":
@@ -60,13 +71,15 @@ class Limits:
             return cls(number - margin, math.inf, True)
         if sign == "<=":
             return cls(-math.inf, number + margin, True)
-        margin = margin if spread is None else spread
         return cls(number - margin, number + margin, True)
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The lowest and the highest number that is allowed; infinite on an open side."""
-        return self.low, self.high
+    @classmethod
+    def within_error(cls, number: float, error: float, retest: float = 0.0) -> Limits:
+        """Return the range that the paper's error of a number and its repeated measurements (``retest``) explain."""
+        again = f", measured again ± {retest:,.4g}" if retest else ""
+        note = f"the paper's {number:,.10g} ± {error:,.10g}{again}"
+        margin = ERRORS * math.hypot(error, retest)
+        return cls(number - margin, number + margin, True, by_error=True, note=note)
 
     def hold(self, value: float) -> bool:
         """Return whether a value without error lies inside, to nine digits."""
@@ -76,93 +89,62 @@ class Limits:
     def chances(self, value: Judged) -> Chances:
         """Test inside by two one-sided tests, outside by a two-sided test; a value without error is compared."""
         if value.exact:
-            inside = self.hold(value.value)
-            none = self.alike > 0 and abs(value.value) <= self.alike
-            return Chances(float(not inside or none), float(inside and not none), none)
+            inside, given = self.hold(value.value), significant(value.value)
+            equal = self.least is not None and given == self.low
+            small = self.least is not None and abs(given) <= significant(self.least)
+            return Chances(float(not inside), float(inside or equal), float(not small))
         sides = [] if math.isinf(self.low) else [(value.p_above(self.low), value.p_below(self.low))]
         sides += [] if math.isinf(self.high) else [(value.p_below(self.high), value.p_above(self.high))]
-        holds = max(inner for inner, _ in sides)
-        fails = min(1.0, 2 * min(outer for _, outer in sides))
-        if self.alike:
-            alike = max(value.p_above(-self.alike), value.p_below(self.alike))
-            if alike < fails:
-                return Chances(holds, alike, True)
-        return Chances(holds, fails)
+        inner = max(inner for inner, _ in sides)
+        outer = min(1.0, 2 * min(outer for _, outer in sides))
+        small_p = max(value.p_above(-self.least), value.p_below(self.least)) if self.least else 1.0
+        return Chances(inner, outer, small_p)
+
+    def decide(self, value: Judged, level: float = LEVEL) -> Decision:
+        """Decide about a value; ``level`` is the error probability of a decision against the claim.
+
+        An order in the paper's direction is ``same sign, smaller``, not ``no difference``.
+        """
+        chances = self.chances(value)
+        if chances.outside <= level:
+            why: Why = "outside the limits" if self.least is None else "reversed"
+            return Decision("not reproduced", why, self, 1 - level)
+        if chances.small <= level and self.least is not None:
+            why = "same sign, smaller" if chances.inside <= LEVEL else "no difference"
+            return Decision(
+                "not reproduced", why, Limits(self.least, math.inf, False, note=self.least_note), 1 - 2 * level
+            )
+        if chances.inside <= LEVEL:
+            return Decision("compatible" if self.by_error else "reproduced", None, self, 1 - 2 * LEVEL)
+        return Decision("undecided", "too few runs", self, 1 - level)
 
     def text(self, unit: str) -> str:
-        """Format the limits."""
+        """Format the limits, and their note after a comma."""
+        note = f", {self.note}" if self.note else ""
         if math.isinf(self.low):
-            return f"{'at most' if self.inclusive else 'below'} {self.high:,.10g} {unit}".strip()
+            return f"{'at most' if self.inclusive else 'below'} {self.high:,.10g} {unit}".strip() + note
         if math.isinf(self.high):
-            return f"{'at least' if self.inclusive else 'above'} {self.low:,.10g} {unit}".strip()
-        return f"{self.low:,.10g} to {self.high:,.10g} {unit}".strip()
+            return f"{'at least' if self.inclusive else 'above'} {self.low:,.10g} {unit}".strip() + note
+        return f"{self.low:,.10g} to {self.high:,.10g} {unit}".strip() + note
 
-    def excludes(self, other: Limits | Agreement) -> bool:
+    def excludes(self, other: Limits) -> bool:
         """Return whether no value lies within both."""
-        limits = other if isinstance(other, Limits) else other.printed
-        low, high = max(self.low, limits.low), min(self.high, limits.high)
-        return low > high or (low == high and not (self.inclusive and limits.inclusive))
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return low > high or (low == high and not (self.inclusive and other.inclusive))
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """A number that the paper prints with its own standard error.
+def holm(chances: list[float], level: float = LEVEL) -> list[float]:
+    """Return the level of each of several decisions by Holm's procedure, which keeps ``level`` over all of them.
 
-    A measured number agrees if both errors and ``retest``, the difference between the paper's own measurements, explain
-    the difference.
+    A decision whose p value is at most its level is confirmed.
     """
-
-    number: float
-    error: float
-    retest: float = 0.0
-
-    @property
-    def finest(self) -> float:
-        """The largest measurement error of a meaningful agreement."""
-        return max(self.error, TOLERANCE * abs(self.number))
-
-    @property
-    def printed(self) -> Limits:
-        """The range of the paper's number and error alone, at 95 %."""
-        reach = 1.96 * self.error
-        return Limits(self.number - reach, self.number + reach, True)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The lowest and the highest number, without error, that agrees."""
-        reach = 1.96 * math.hypot(self.error, self.retest)
-        return self.number - reach, self.number + reach
-
-    def hold(self, value: float) -> bool:
-        """Return whether a value without error agrees."""
-        return abs(value - self.number) <= 1.96 * math.hypot(self.error, self.retest)
-
-    def chances(self, value: Judged) -> Chances:
-        """Return the probability of such a difference by chance. ``holds`` is 0 if the error is small enough."""
-        own = value.spread.error if isinstance(value, Estimate) else (value.sd or 0.0) / math.sqrt(max(value.runs, 1))
-        combined = math.sqrt(own**2 + self.error**2 + self.retest**2)
-        distance = abs(value.value - self.number)
-        if not combined:
-            return Chances(float(distance > 0), float(distance == 0))
-        chance = 2 * float(special.ndtr(-distance / combined))
-        return Chances(0.0 if own <= self.finest else 1.0, chance)
-
-    def text(self, unit: str) -> str:
-        """Format the number with its errors."""
-        retest = f", measured again ± {self.retest:,.4g}" if self.retest else ""
-        return f"{self.number:,.10g} ± {self.error:,.10g}{retest} {unit}".strip()
-
-    def excludes(self, other: Limits | Agreement) -> bool:
-        """Return whether the printed numbers exclude each other."""
-        return self.printed.excludes(other)
-
-
-def fallen(chances: list[float], level: float = LEVEL) -> set[int]:
-    """Return the places of comparisons that fail by Holm's procedure, which keeps the level over all of them."""
-    found: set[int] = set()
+    levels = [0.0] * len(chances)
     order = sorted(range(len(chances)), key=lambda place: chances[place])
+    confirmed = True
+    own = level
     for step, place in enumerate(order):
-        if chances[place] > level / (len(chances) - step):
-            break
-        found.add(place)
-    return found
+        if confirmed:
+            own = level / (len(chances) - step)
+            confirmed = chances[place] <= own
+        levels[place] = own
+    return levels

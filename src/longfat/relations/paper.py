@@ -13,7 +13,7 @@ from longfat.metrics.quantities import Selection
 from longfat.metrics.statistics import Estimate, exactly
 from longfat.relations.bind import quantity
 from longfat.relations.claims import Claim
-from longfat.relations.limits import Agreement, Limits
+from longfat.relations.limits import Limits
 from longfat.relations.readings import Readings
 from longfat.relations.tree import key
 from longfat.study.study import Study
@@ -23,7 +23,7 @@ class Test(NamedTuple):
     """A comparison over the whole study: quantity, limits, and the number if the paper prints it."""
 
     quantity: Hashable
-    allowed: Limits | Agreement
+    allowed: Limits
     number: float | None = None
     approximate: bool = False
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from longfat.metrics.quantities import Selection
 from longfat.relations.bind import Item, Loop, RelationError, Scope, Term, ValuesOf, along, experiment_of, without
-from longfat.relations.limits import Agreement, Limits
+from longfat.relations.limits import Limits
 from longfat.relations.nodes import Expression, terms_of
 from longfat.relations.tree import check, selections
 from longfat.study.study import Study
@@ -19,14 +19,15 @@ class Comparison:
     """An expression with the numbers that it may have.
 
     An ``order`` states which of two measured sides is larger, by their difference. ``printed`` is the paper's own
-    number if the text contains it, ``approximate`` after ``~``.
+    number if the text contains it, ``approximate`` after ``~``, ``error`` its standard error.
     """
 
     of: Expression
-    limits: Limits | Agreement
+    limits: Limits
     order: bool = False
     printed: float | None = None
     approximate: bool = False
+    error: float = 0.0
 
 
 @dataclass(frozen=True)

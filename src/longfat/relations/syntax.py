@@ -16,7 +16,7 @@ from lark.exceptions import VisitError
 
 from longfat.metrics import METRICS
 from longfat.relations.bind import Item, Loop, RelationError, Term, Value
-from longfat.relations.limits import APPROXIMATE_TOLERANCE, TOLERANCE, Agreement, Comparator, Limits
+from longfat.relations.limits import TOLERANCE, Comparator, Limits
 from longfat.relations.nodes import (
     Binary,
     Count,
@@ -32,6 +32,7 @@ from longfat.relations.nodes import (
     terms_of,
 )
 from longfat.relations.relation import Comparison, Relation
+from longfat.relations.tolerances import APPROXIMATE_TOLERANCE, limits_of, limits_of_ratio
 from longfat.relations.tree import constant
 from longfat.spec.runspec import Scalar
 from longfat.spec.units import read_quantity
@@ -99,19 +100,20 @@ def _compared(left: Expression, sign: Comparator, right: Expression, spread: flo
     if _has_points(left):
         if spread is not None or terms_of(right):
             raise RelationError(_ONE_LAW, left.column)
-        return Comparison(Farthest(left, sign, right), Limits.of(sign, 1.0))
+        return Comparison(Farthest(left, sign, right), Limits.of(sign, 1.0, TOLERANCE))
     if not terms_of(right):
         number = constant(right)
         if sign in "=~" and spread is None and isinstance(right, Number) and number == 0:
             raise RelationError("0 has no relative tolerance; write `0 ± SPREAD` with the paper's own")
         if spread is not None and terms_of(left):
-            return Comparison(left, Agreement(number, spread), printed=number)
+            return Comparison(left, Limits.within_error(number, spread), printed=number, error=spread)
         printed = number if sign in "=~" else None
-        return Comparison(left, Limits.of(sign, number, spread), printed=printed, approximate=sign == "~")
+        limits = limits_of(left, sign, right, number) if spread is None else Limits.of(sign, number, spread)
+        return Comparison(left, limits, printed=printed, approximate=sign == "~")
     if sign in "<>":
         above, below = (left, right) if sign == ">" else (right, left)
         return Comparison(Binary("-", above, below), Limits(0.0, math.inf, False), order=True)
-    return Comparison(Binary("/", left, right), Limits.of(sign, 1.0))
+    return Comparison(Binary("/", left, right), limits_of_ratio(sign))
 
 
 def _has_points(side: Expression) -> TypeGuard[Term]:

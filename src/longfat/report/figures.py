@@ -18,8 +18,8 @@ from longfat.figures.document import beyond_the_paper
 from longfat.figures.drawing import FOLDER, data_of, draw, image, why_empty
 from longfat.figures.parts import RUN_IDS
 from longfat.plan.model import Plan
-from longfat.relations.counting import VerdictWord
 from longfat.relations.judge import Verdict
+from longfat.relations.outcomes import Word
 from longfat.report.inline import inlined
 from longfat.study.models import Header
 
@@ -54,15 +54,15 @@ class FigureView:
     figure: Figure
     content: Content | None
     why: str
-    claims: Mapping[str, VerdictWord]
+    claims: Mapping[str, Word]
     made_with: str
     experiments: tuple[str, ...]
     files: Mapping[str, str]
 
     @property
     def good(self) -> int:
-        """The number of its claims that are reproduced or agree."""
-        return sum(word in ("reproduced", "agrees") for word in self.claims.values())
+        """The number of its claims that are reproduced."""
+        return sum(word == "reproduced" for word in self.claims.values())
 
 
 def figure_views(

@@ -16,20 +16,16 @@ from longfat.report.readme import Cause, Readme
 
 GLYPHS: Mapping[str, str] = {
     "reproduced": "\N{CHECK MARK}",
-    "agrees": "\N{ALMOST EQUAL TO}",
-    "not_reproduced": "\N{BALLOT X}",
-    "inconclusive": "?",
-    "not_measured": "\N{EN DASH}",
-    "not_testable": "\N{EMPTY SET}",
+    "compatible": "\N{ALMOST EQUAL TO}",
+    "not reproduced": "\N{BALLOT X}",
+    "undecided": "?",
+    "not testable": "\N{EMPTY SET}",
 }
 """A sign for each verdict, for readers who do not see its colour."""
 
-NAMES: Mapping[str, str] = {word: word.replace("_", " ") for word in GLYPHS} | {"agrees": "in agreement"}
-
 MODERN = "modern"
 """The stack of the kernel without changes."""
-HOLDS = ("reproduced", "agrees")
-DECIDED = (*HOLDS, "not_reproduced")
+DECIDED = ("reproduced", "compatible", "not reproduced")
 
 Causes = Sequence[tuple[Cause | None, Sequence[Verdict]]]
 """The causes in the README, each with its claims that are not reproduced; claims without a cause come last."""
@@ -37,8 +33,10 @@ Causes = Sequence[tuple[Cause | None, Sequence[Verdict]]]
 
 def sentence(counts: Counts, nouns: tuple[str, str] = ("claim", "claims")) -> str:
     """Format the numbers of verdicts on measured claims that can be tested."""
-    row = {word: number for word, number in counts["measured"].items() if number and word != "not_testable"}
-    parts = [f"{number} {'is' if number == 1 else 'are'} {NAMES[word]}" for word, number in row.items()]
+    row = {word: number for word, number in counts["measured"].items() if number and word != "not testable"}
+    if not row:
+        return f"No {nouns[0]} depends on runs."
+    parts = [f"{number} {'is' if number == 1 else 'are'} {word}" for word, number in row.items()]
     joined = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + "".join(parts[-1:])
     total = sum(row.values())
     return f"Of {total} {nouns[total != 1]} that only runs can decide, {joined}."
@@ -59,7 +57,7 @@ def causes_of(verdicts: Sequence[Verdict], readme: Readme) -> Causes:
     """Group the claims that are not reproduced by the first cause that the README gives."""
     groups: dict[str, tuple[Cause | None, list[Verdict]]] = {}
     for verdict in verdicts:
-        if verdict.verdict == "not_reproduced":
+        if verdict.verdict == "not reproduced":
             cause = next(iter(readme.of(verdict.claim)), None)
             groups.setdefault(cause.key if cause else "", (cause, []))[1].append(verdict)
     return sorted(groups.values(), key=lambda group: group[0] is None)
@@ -67,7 +65,7 @@ def causes_of(verdicts: Sequence[Verdict], readme: Readme) -> Causes:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The claims that hold under one of two stacks only; ``words`` has each claim's verdict under the other stack."""
+    """The claims that are reproduced under one of two stacks only; ``words`` has the verdicts under the other stack."""
 
     stack: str
     summary: str
@@ -81,13 +79,13 @@ def compare_stacks(own: Evidenced, other: Evidenced) -> Comparison:
     judged = [
         item.verdict for item in own.judged if item.verdict.verdict in DECIDED and words[item.verdict.claim] in DECIDED
     ]
-    here = tuple(one.claim for one in judged if one.verdict in HOLDS and words[one.claim] not in HOLDS)
-    there = tuple(one.claim for one in judged if one.verdict not in HOLDS and words[one.claim] in HOLDS)
+    here = tuple(one.claim for one in judged if one.verdict == "reproduced" and words[one.claim] != "reproduced")
+    there = tuple(one.claim for one in judged if one.verdict != "reproduced" and words[one.claim] == "reproduced")
     only = sorted([(own.stack, here), (other.stack, there)], key=lambda item: item[0] == MODERN)
     return Comparison(
         stack=other.stack,
         summary=f"Of {len(judged)} claims that the evidence decides under both stacks, "
-        f"{len(judged) - len(here) - len(there)} have the same verdict. Reproduced are:",
+        f"{len(judged) - len(here) - len(there)} are reproduced under both or under neither. Reproduced are:",
         groups=tuple((f"{len(claims)} only under {stack}", claims) for stack, claims in only),
         words=words,
     )

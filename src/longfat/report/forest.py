@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from longfat.relations.counting import VerdictWord
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
+from longfat.relations.outcomes import Word
 from longfat.report.numbers import allowed, measured
 
 WIDTH, HEIGHT, UNIT = 240, 16, 40  # size of the drawing of a row, and of a unit of its scale
@@ -31,7 +31,8 @@ class Row:
 
     claim: str
     statement: str
-    word: VerdictWord
+    word: Word
+    words: str
     measured: str
     allowed: str
     band: tuple[float, float] | None = None
@@ -76,8 +77,8 @@ def _row(verdict: Verdict) -> Row:
     one = verdict.deciding
     if one is None or one.mean is None:
         reason = (one.reason if one else verdict.reason) or ""
-        return Row(verdict.claim, verdict.statement, verdict.verdict, reason, one.limit if one else "")
-    row = Row(verdict.claim, verdict.statement, verdict.verdict, measured(one), allowed(one))
+        return Row(verdict.claim, verdict.statement, verdict.verdict, verdict.words, reason, one.limit if one else "")
+    row = Row(verdict.claim, verdict.statement, verdict.verdict, verdict.words, measured(one), allowed(one))
     return row if one.limit_low is None and one.limit_high is None else _with_drawing(row, one)
 
 

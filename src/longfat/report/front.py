@@ -22,8 +22,9 @@ from longfat.figures.drawing import FOLDER as FIGURES
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.claims import claim_nouns
-from longfat.relations.counting import VERDICT_WORDS, Counts, tally
+from longfat.relations.counting import Counts, tally
 from longfat.relations.judge import VERDICTS, Verdict, read_verdicts
+from longfat.relations.outcomes import WORDS
 from longfat.report.findings import answer, causes_of
 from longfat.report.forest import Part, by_section, forest
 from longfat.report.headlines import headline_counts
@@ -69,7 +70,7 @@ def write_front(results_root: Path, studies: Iterable[StudyFolder], baselines: S
         with _noted(faults):
             plans[path.parent] = read_lock(path)
     cards = [_card(study, plans, baselines, faults) for study in studies if not study.name.startswith("_")]
-    page = render("front.html.j2", cards=cards, faults=dict.fromkeys(faults), verdict_words=VERDICT_WORDS)
+    page = render("front.html.j2", cards=cards, faults=dict.fromkeys(faults), verdict_words=WORDS)
     return write_page(results_root / FRONT, page)
 
 

@@ -29,4 +29,4 @@ def _behind(one: JudgedHeadline) -> Iterator[str]:
     for word in dict.fromkeys(one.claims.values()):
         names = [name for name, own in one.claims.items() if own == word]
         more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-        yield f"{word.replace('_', ' ')}: {', '.join(names[:MOST])}{more}"
+        yield f"{word}: {', '.join(names[:MOST])}{more}"

@@ -14,11 +14,13 @@ from pathlib import Path
 from longfat.data.study_folder import NOTES, README
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.relations.bind import RelationError
-from longfat.relations.counting import CATEGORIES, VERDICT_WORDS, apart
+from longfat.relations.counting import CATEGORIES, apart
 from longfat.relations.headlines import RULE
+from longfat.relations.outcomes import WORDS
 from longfat.report.findings import MODERN, sentence
 from longfat.report.headlines import HEAD, headline_counts, headline_rows
-from longfat.report.page import cell, words
+from longfat.report.numbers import allowed, interval, shown
+from longfat.report.page import cell
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 
@@ -26,7 +28,6 @@ PAGE = "VERDICTS.md"
 FINDINGS = "docs/findings.md"
 BEGIN, END = "<!-- from the evidence, by ./just evidence merge -->", "<!-- end of what is from the evidence -->"
 UNKNOWN = "?"
-NARROW = 1e-9  # width of an interval, in any unit, that only the storage of numbers explains
 _NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->")
 
 
@@ -65,8 +66,6 @@ def table(head: Sequence[str], rows: Iterable[Iterable[str]], numbers: int = 0) 
 
 def verdicts_page(one: Evidenced) -> str:
     """Return the text of VERDICTS.md."""
-    counts = one.counts
-    measured = [f"{number} {words(word)}" for word, number in counts["measured"].items() if number]
     lines = [
         f"# Verdicts of {one.folder.name}",
         "",
@@ -74,35 +73,34 @@ def verdicts_page(one: Evidenced) -> str:
         f"It has {one.runs} runs of stack {one.stack} in baseline {one.baseline}.",
         "",
         *_headlines(one, RULE),
-        f"**Measured claims: {', '.join(measured) or 'none'}.**",
+        f"**{sentence(one.counts)}**",
     ]
-    if others := apart(counts):
+    if others := apart(one.counts):
         lines += ["Counted separately:", "", *(f"- {line}" for line in others)]
-    head = ("claim", "artifact", "statement", "measured, and what is allowed", "n", "kind")
-    for word in VERDICT_WORDS:
+    head = ("claim", "statement", "paper", "here", "limits", "n", "why", "kind")
+    for word in WORDS:
         if rows := [_claim(item) for item in one.judged if item.verdict.verdict == word]:
-            lines += ["", f"## {words(word).capitalize()}", "", *table(head, rows)]
+            lines += ["", f"## {word.capitalize()}", "", *table(head, rows)]
     return "\n".join(lines) + "\n"
 
 
 def _claim(item: Judged) -> tuple[str, ...]:
     verdict = item.verdict
     artifacts = ", ".join(one for one in (verdict.artifact, *verdict.also) if one)
-    return f"`{verdict.claim}`", artifacts, verdict.statement, _measured(item), item.n, verdict.category
+    paper = f"{verdict.paper} ({artifacts})" if artifacts else verdict.paper
+    here, limits = _measured(item)
+    return f"`{verdict.claim}`", verdict.statement, paper, here, limits, item.n, verdict.why or "", verdict.category
 
 
-def _measured(item: Judged) -> str:
-    """Return the deciding comparison, or the reason why it is absent."""
+def _measured(item: Judged) -> tuple[str, str]:
+    """Return value and limit of the comparison that decides, or the reason why there is no value."""
     one = item.verdict.deciding
-    if item.verdict.verdict in ("not_measured", "not_testable") or one is None:
-        return item.reason
-    more = f", and {len(item.verdict.evidence) - 1} more" if len(item.verdict.evidence) > 1 else ""
-    if one.mean is None:
-        return f"{one.reason or 'no data'}{more}"
-    effect = "no effect: " if one.no_effect and one.outcome == "fails" else ""
-    wide = one.low is not None and one.high is not None and one.high - one.low > NARROW
-    interval = f" ({one.low:.3g} to {one.high:.3g})" if wide else ""
-    return f"{effect}{one.mean:.4g}{interval}, allowed {one.limit}{more}"
+    if one is None or one.mean is None:
+        return item.reason, one.limit if one else ""
+    among = len(item.verdict.evidence)
+    which = f"; decides among {among} comparisons" if among > 1 else ""
+    found = interval(one)
+    return f"{shown(one.mean, one.unit)}{f' ({found})' if found else ''}{which}", allowed(one)
 
 
 def _headlines(one: Evidenced, rule: str) -> list[str]:
@@ -176,10 +174,10 @@ def overview(every: Sequence[Evidenced]) -> Iterator[str]:
     counted: list[tuple[str, ...]] = []
     for one in (one for one in every if one.runs):
         row = one.counts["measured"]
-        testable = sum(row[word] for word in VERDICT_WORDS if word != "not_testable")
+        testable = sum(row[word] for word in WORDS if word != "not testable")
         others = sum(sum(one.counts[name].values()) for name in CATEGORIES if name != "measured")
-        numbers = (row["reproduced"] + row["agrees"], row["not_reproduced"], row["inconclusive"], row["not_measured"])
-        counted.append((one.folder.name, *map(str, (testable, *numbers, others))))
+        numbers = (testable, row["reproduced"], row["not reproduced"], row["undecided"], row["compatible"], others)
+        counted.append((one.folder.name, *map(str, numbers)))
     yield from table(
-        ("study", "claims", "reproduced", "not reproduced", "undecided", "not measured", "separate"), counted
+        ("study", "claims", "reproduced", "not reproduced", "undecided", "compatible", "separate"), counted
     )

@@ -13,7 +13,6 @@ from longfat.relations.evaluate import Evidence
 DIGITS = 3
 FINEST = 1e-3  # smaller numbers are printed as less than this
 _MOST = 7  # digits that show on which side of a limit a number lies
-OUTCOMES = {"holds": "within", "fails": "outside", "undecided": "undecided", "no_data": "no data"}
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -44,23 +43,31 @@ def measured(evidence: Evidence) -> str:
     counted = f"n = {evidence.n}"
     if evidence.repeats:
         counted += f"; {evidence.repeats} more byte-identical, counted once"
-    counted += ", which counts as no effect" if evidence.no_effect and evidence.outcome == "fails" else ""
-    if evidence.low is None or evidence.high is None or evidence.high - evidence.low <= _least(evidence.mean):
+    if (found := interval(evidence)) is None:
         return f"{value} ({counted})"
-    return f"{value} (95 %: {span(evidence.low, evidence.high, evidence.unit)}; {counted})"
+    return f"{value} ({found}; {counted})"
+
+
+def interval(evidence: Evidence) -> str | None:
+    """Format the interval that decides with its confidence: "90 %: 941 to 944 Mb/s"; None without any."""
+    low, high = evidence.low, evidence.high
+    if evidence.mean is None or low is None or high is None or high - low <= _least(evidence.mean):
+        return None
+    return f"{100 * (evidence.confidence or 0):.3g} %: {span(low, high, evidence.unit)}"
 
 
 def allowed(evidence: Evidence) -> str:
     """Format the range that a comparison allows."""
     low, high = evidence.limit_low, evidence.limit_high
-    if evidence.agreement or low is high is None or _tiny(evidence):
+    if low is high is None or _tiny(evidence):
         return evidence.limit
+    note = "".join(evidence.limit.partition(", ")[1:])
     if low is not None and high is not None:
-        return span(low, high, evidence.unit)
+        return f"{span(low, high, evidence.unit)}{note}"
     bound = low if low is not None else high
     words = ("above", "at least", "below", "at most")
     word = next((word for word in words if evidence.limit.startswith(word)), "")
-    return f"{word} {shown(bound or 0.0, evidence.unit)}".strip()
+    return f"{word} {shown(bound or 0.0, evidence.unit)}".strip() + note
 
 
 def compared(evidence: Evidence) -> str:

@@ -12,7 +12,7 @@ import markupsafe
 from longfat.relations.counting import apart
 from longfat.report.findings import GLYPHS
 from longfat.report.forest import HEIGHT, WIDTH
-from longfat.report.numbers import OUTCOMES, allowed, measured
+from longfat.report.numbers import allowed, measured
 from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
@@ -31,13 +31,14 @@ def render(template: str, **values: Any) -> str:
     )
     environment.filters |= {
         "words": words,
+        "slug": slug,
         "unbroken": unbroken,
         "cell": cell,
         "measured": measured,
         "allowed": allowed,
     }
     environment.globals |= {"asset": asset, "apart": apart}
-    environment.globals |= {"glyphs": GLYPHS, "outcomes": OUTCOMES, "forest_size": (WIDTH, HEIGHT), "policy": POLICY}
+    environment.globals |= {"glyphs": GLYPHS, "forest_size": (WIDTH, HEIGHT), "policy": POLICY}
     return environment.get_template(template).render(values)
 
 
@@ -49,6 +50,11 @@ def asset(name: str) -> markupsafe.Markup:
 def words(name: str) -> str:
     """Format a name of the files for people."""
     return name.replace("_", " ")
+
+
+def slug(word: str) -> str:
+    """Return an outcome's word as a name of CSS."""
+    return word.replace(" ", "-")
 
 
 def cell(text: str) -> str:

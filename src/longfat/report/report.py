@@ -24,15 +24,15 @@ from longfat.figures.drawing import check_figures
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.claims import claim_nouns
-from longfat.relations.counting import VERDICT_WORDS, Counts, VerdictWord, tally
+from longfat.relations.counting import Counts, tally
 from longfat.relations.headlines import RULE, JudgedHeadline, judged_headlines
 from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
+from longfat.relations.outcomes import WORDS, Word
 from longfat.report.explorer import explorer_data
 from longfat.report.figures import FigureView, figure_views, sections_of
 from longfat.report.findings import Causes, Comparison, answer, causes_of, compare_stacks
 from longfat.report.forest import Part, by_section, forest
 from longfat.report.headlines import HEAD, headline_rows
-from longfat.report.numbers import OUTCOMES
 from longfat.report.page import render, write_page
 from longfat.report.provenance import digests_of, exclusions_of, provenance
 from longfat.report.readme import Cause, Readme, quoted
@@ -113,7 +113,7 @@ class ClaimView:
     @property
     def reason(self) -> str:
         """The reason of a verdict that the measured value does not explain."""
-        if self.measured and self.verdict.verdict != "inconclusive":
+        if self.measured:
             return ""
         return (self.judged.reason if self.judged else self.verdict.reason) or ""
 
@@ -121,7 +121,7 @@ class ClaimView:
     def outcomes(self) -> list[tuple[int, str]]:
         """The number of comparisons with each outcome."""
         found = [one.outcome for one in self.verdict.evidence]
-        return [(found.count(outcome), words) for outcome, words in OUTCOMES.items() if outcome in found]
+        return [(found.count(word), word) for word in WORDS if word in found]
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,10 @@ class Report:
         return self.evidence.counts if self.evidence else tally(verdict.counted for verdict in self.verdicts)
 
     @property
-    def words(self) -> dict[VerdictWord, int]:
+    def words(self) -> dict[Word, int]:
         """The number of all claims by verdict."""
         found = [verdict.verdict for verdict in self.verdicts]
-        return {word: found.count(word) for word in VERDICT_WORDS}
+        return {word: found.count(word) for word in WORDS}
 
     @cached_property
     def headlines(self) -> tuple[JudgedHeadline, ...]:

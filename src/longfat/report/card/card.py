@@ -30,11 +30,19 @@ from longfat.system.files import write_whole
 
 RUN_DIGITS = 8  # digits of a run's id in a cell
 Word = Literal["no worse", "worse", "open", "not measured", "reproduced", "not reproduced", "undecided", "not testable"]
-COMPARED: tuple[Word, ...] = ("no worse", "worse", "open", "not measured")
-ALONE: tuple[Word, ...] = ("reproduced", "not reproduced", "undecided", "not testable")
-"""The words of a card with peers and of a card without: for a claim that holds, that fails, that needs more runs, and
-that has no value."""
-_PLACES = {"reproduced": 0, "agrees": 0, "not_reproduced": 1, "inconclusive": 2}
+COMPARED: Mapping[str, Word] = {
+    "reproduced": "no worse",
+    "not reproduced": "worse",
+    "undecided": "open",
+    "not testable": "not measured",
+}
+"""The words of a card with peers for the verdicts on claims; a card without peers has the verdicts' own words."""
+ALONE: Mapping[str, Word] = {
+    "reproduced": "reproduced",
+    "not reproduced": "not reproduced",
+    "undecided": "undecided",
+    "not testable": "not testable",
+}
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class Card:
     def word(self, row: Row) -> Word | None:
         """Return the verdict of a row; None for a row without a claim."""
         judgement = self.verdicts.get(row.row)
-        return judgement.word if judgement else COMPARED[3] if row.claim else None
+        return judgement.word if judgement else "not measured" if row.claim else None
 
     def count(self, word: Word) -> int:
         """Return the number of rows with this verdict."""
@@ -89,7 +97,7 @@ class Card:
     @property
     def summary(self) -> str:
         """The numbers of verdicts in one line."""
-        found = {word: self.count(word) for word in (*COMPARED, *ALONE)}
+        found = {word: self.count(word) for word in (*COMPARED.values(), *ALONE.values())}
         return ", ".join(f"{count} {word}" for word, count in found.items() if count) or "no verdict"
 
 
@@ -163,4 +171,7 @@ def _judgement(verdict: Verdict, document: CardDocument) -> Judgement:
     words = COMPARED if document.peers else ALONE
     lines = [f"{one.what}: {one.reason if one.mean is None else compared(one)}" for one in verdict.evidence]
     reason = [verdict.reason] if verdict.reason else []
-    return Judgement(words[_PLACES.get(verdict.verdict, 3)], tuple(lines or reason), verdict.deviation)
+    found = "reproduced" if verdict.verdict == "compatible" else verdict.verdict
+    if document.peers and found == "undecided" and verdict.why != "too few runs":
+        found = "not testable"
+    return Judgement(words[found], tuple(lines or reason), verdict.deviation)

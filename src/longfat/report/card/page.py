@@ -62,9 +62,9 @@ def matrix_text(cards: Sequence[Card], document: CardDocument) -> str:
     columns = _candidates(cards, document)
     head = ["section", "asks", "what is shown", "unit", *(column.heading for column in columns)]
     rows = []
-    marks: dict[Word | None, str] = {COMPARED[1]: "**{}**", COMPARED[2]: "{} (open)", ALONE[1]: "**{}**"}
-    marks[ALONE[2]] = "{} (undecided)"
-    words = COMPARED[:3] if document.peers else ALONE
+    marks: dict[Word | None, str] = {"worse": "**{}**", "not reproduced": "**{}**"}
+    marks |= {word: f"{{}} ({word})" for word in ("open", "undecided")}
+    words = tuple(COMPARED.values())[:3] if document.peers else tuple(ALONE.values())
     for row in document.rows:
         cells = [marks.get(column.word(row), "{}").format(column.text(row)) for column in columns]
         rows.append((row.section, row.asks or "", row.shows, row.unit, *cells))
