@@ -41,7 +41,7 @@ lint: development
     ruff check .
     mypy
     shellcheck just .ci/run images/customize.sh images/machine/customize.sh images/machine/root/usr/local/sbin/seed
-    shellcheck infra/scan/run infra/terraform/environments/local/machine
+    shellcheck infra/with-lock infra/scan/run infra/terraform/environments/local/machine
     shellcheck infra/ansible/check infra/ansible/provision infra/ansible/run
     yamllint --strict .
     codespell
@@ -70,14 +70,13 @@ docs FOLDER=(justfile_directory() / "results/documentation"): development
 [group('build')]
 [working-directory('.')]
 notebook *OPTIONS: development
-    @VIRTUAL_ENV=.venv uv run --quiet --active --no-project --with-requirements analysis/requirements.lock \
+    @infra/with-lock analysis/requirements.lock \
         jupyter lab --ServerApp.root_dir="$PWD" --LabApp.default_url=/lab/tree/analysis/notebooks "$@"
 
 # Validate a package against the profile Workflow Run RO-Crate
 [group('check')]
 package-check FILE: development
-    @VIRTUAL_ENV='{{ justfile_directory() }}/.venv' uv run --quiet --active --no-project \
-        --with-requirements '{{ justfile_directory() }}/tests/requirements.lock' \
+    @'{{ justfile_directory() }}/infra/with-lock' '{{ justfile_directory() }}/tests/requirements.lock' \
         python '{{ justfile_directory() }}/tests/validate_crate.py' "$@"
 
 # Check infra/terraform: format, validity, tests and a security scan; needs terraform or tofu, and go

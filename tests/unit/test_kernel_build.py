@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 import tarfile
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from tiny_kernels import NAME, PATCH, VERSION, pack, settings, tiny_kernels
 
-from longfat.builds.kernel import build_kernel, check_configuration
+from longfat.builds.kernel import build_environment, build_kernel, check_configuration
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.kernel_source import Source
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL
@@ -86,15 +87,13 @@ def test_all_lost_options_are_named_at_once_also_those_that_must_be_off() -> Non
         check_configuration(wanted, "CONFIG_A=y\nCONFIG_B=8\nCONFIG_C=y\n")
 
 
-def test_a_failed_compilation_shows_the_end_of_its_log_and_leaves_no_kernel(
-    kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BROKEN", "1")
+def test_a_failed_compilation_shows_the_end_of_its_log_and_leaves_no_kernel(kernels: Path, tmp_path: Path) -> None:
+    (tmp_path / "log.broken").touch()
     text = refused(kernels)
     assert "error: no such thing" in text
     assert re.search(r"^\S+/cache/kernels/[0-9a-f]{32}\.log: ", text)
     assert [path for path in (tmp_path / "cache/kernels").iterdir() if path.is_dir()] == []
-    monkeypatch.delenv("BROKEN")
+    (tmp_path / "log.broken").unlink()
     assert build_kernel(kernels_folder=kernels).path.exists()
 
 
@@ -139,6 +138,34 @@ def test_a_source_that_is_not_the_pinned_one_is_used_with_a_warning(kernels: Pat
     assert "6.12.99" in said[0] and VERSION in said[0]
     build_kernel(kernels_folder=kernels, say=said.append)
     assert said[-1] == said[0], "the warning comes with every use"
+
+
+def test_a_tarball_of_the_pinned_version_with_other_bytes_is_not_the_pinned_source(
+    kernels: Path, tmp_path: Path
+) -> None:
+    known = settings(kernels)["sha256"]
+    tarball = tmp_path / f"linux-{VERSION}.tar"
+    tarball.write_bytes(tarball.read_bytes() + bytes(512))
+    settings(kernels, distribution_tarball=str(tarball), sha256=known)
+    said: list[str] = []
+    kernel = build_kernel(kernels_folder=kernels, say=said.append)
+    assert (kernel.version, kernel.pinned) == (VERSION, False) and "SHA-256" in said[0]
+
+
+@pytest.mark.parametrize("name", ["linux-6.12", "linux-7.3"])
+def test_every_source_has_the_digests_of_its_known_tarballs(name: str) -> None:
+    assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in Recipe(name).settings()["sha256"].split())
+
+
+@pytest.mark.parametrize("variable", ["KCFLAGS", "MAKEFLAGS", "CROSS_COMPILE", "CC", "LD_PRELOAD", "C_INCLUDE_PATH"])
+def test_no_variable_of_the_user_reaches_a_build(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "x")
+    assert variable not in build_environment() and build_environment()["PATH"]
+
+
+def test_a_kernel_records_its_compiler(kernels: Path) -> None:
+    facts = json.loads(build_kernel(kernels_folder=kernels).path.with_name("kernel.json").read_text())
+    assert "gcc" in facts["compiler"]
 
 
 def test_a_cache_folder_that_cannot_be_written_to_is_named(kernels: Path, tmp_path: Path) -> None:

@@ -81,6 +81,15 @@ def test_rate_halving_takes_an_algorithm_that_keeps_seven_eighths_down_to_half(t
     assert last.cwnd >= last.ssthresh
 
 
+@pytest.mark.parametrize(("percent", "divisor"), [("100", 2**3), ("0", 1)])
+def test_a_loss_halves_the_threshold_again_and_again(tmp_path: Path, percent: str, divisor: int) -> None:
+    halvings = {"net.ipv4.tcp_loss_halvings": "3", "net.ipv4.tcp_loss_halvings_percent": percent}
+    plain = samples(run(with_one_loss(scalable_flow({})), tmp_path / "plain"))
+    repeated = samples(run(with_one_loss(scalable_flow(halvings)), tmp_path / "repeated"))
+    thresholds = [min(sample.ssthresh for sample in seen) for seen in (plain, repeated)]
+    assert thresholds[1] == thresholds[0] // divisor
+
+
 @pytest.mark.parametrize(("reaction", "kept"), [("0", 1 - SCALABLE_B), ("1", 0.5)])
 def test_a_full_local_queue_takes_the_share_of_the_algorithm_or_half(
     tmp_path: Path, reaction: str, kept: float

@@ -36,6 +36,8 @@ SWITCHES = {
         "strict_cwnd_limited": (0, 1),
         "rate_halving": (0, 1),
         "local_congestion": (0, 2),
+        "loss_halvings": (0, 31),
+        "loss_halvings_percent": (100, 100),
         "fixed_win_scale": (0, 1),
         "rcv_truesize": (0, 1 << 20),
         "cc_info": (0, 1),

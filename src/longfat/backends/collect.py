@@ -7,21 +7,25 @@ disk. The program that wrote the folder has ended.
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import stat
 import tarfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from longfat.system.errors import RigError
 
 MAX_FILES = 100_000  # a flow leaves five
 MAX_BYTES = 32 << 30  # size of all files, including holes
 MAX_DEPTH = 4  # folders in folders
+MAX_HEADER_BYTES = 1 << 20  # of one entry of an archive
 MAX_TEXT_BYTES = 4 << 20  # longest console
 TAIL_LINES = 20
+_GZIP = b"\x1f\x8b"
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would wait for its writer
 
 
@@ -58,19 +62,41 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
     """
     folder.mkdir()
     left = _Left(MAX_FILES, MAX_BYTES)
+    compressed = archive.read(len(_GZIP)) == _GZIP
+    archive.seek(0)
+    plain = cast(IO[bytes], gzip.GzipFile(fileobj=archive)) if compressed else archive
+    metered = _Metered(plain, MAX_HEADER_BYTES)
     try:
-        with tarfile.open(fileobj=archive) as entries:
-            for entry in entries:
+        with tarfile.open(fileobj=cast(IO[bytes], metered), mode="r:") as entries:
+            while entry := entries.next():
                 left.take(entry.size, folder / entry.name)
+                metered.left = entry.size + tarfile.BLOCKSIZE
                 _unpack_entry(entries, entry, folder)
-    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+                metered.left = MAX_HEADER_BYTES
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RecursionError) as error:
         raise RigError(f"an archive cannot be unpacked: {error}", where=str(folder)) from error
+
+
+class _Metered:
+    """A file of which at most ``left`` bytes are read: tarfile reads a header whole, whatever its size."""
+
+    def __init__(self, file: IO[bytes], left: int) -> None:
+        self._file, self.left = file, left
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int) -> bytes:
+        self.left -= size
+        if size < 0 or self.left < 0:
+            raise tarfile.ReadError("a header is too large")
+        return self._file.read(size)
 
 
 def _unpack_entry(entries: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> None:
     """Write one file, or make one folder. ``TarFile.extractall`` refuses dangerous entries only since Python 3.11.4."""
     name = PurePosixPath(entry.name)
     path, content = folder / name, entries.extractfile(entry) if entry.isreg() else None
+    if len(name.parts) > MAX_DEPTH or not entry.name.isprintable():
+        raise RigError(f"{entry.name[:200]!r} is too deep, or no name of a file", where=str(folder))
     if entry.issparse() or name.is_absolute() or ".." in name.parts or not (content or entry.isdir()):
         raise RigError(f"{entry.name!r} is neither a file nor a folder inside the archive", where=str(folder))
     (path.parent if content else path).mkdir(parents=True, exist_ok=True)

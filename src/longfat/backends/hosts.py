@@ -20,6 +20,7 @@ from typing import Any
 from longfat.backends.collect import unpack
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
+from longfat.backends.testbed.connect.answers import understood
 from longfat.backends.testbed.connect.code import agent_code, code_digest
 from longfat.backends.testbed.connect.connection import Clock, Connections, drift_ns
 from longfat.backends.testbed.connect.join import join_achieved, join_parts
@@ -197,7 +198,7 @@ class HostsBackend:
         self, name: str, clock: Clock, placement: Placement, trips_us: Mapping[int, int | None]
     ) -> dict[str, Any]:
         facts, links = self.facts[name], self.inventory.host(name).links
-        trips = {cable: trips_us[number] for number, cable in placement.cables.items() if cable in links}
+        trips = {cable: trips_us.get(number) for number, cable in placement.cables.items() if cable in links}
         return {
             "nodes": placement.nodes_of(name),
             "placement": self.inventory.host(name).placement,
@@ -234,8 +235,10 @@ def _read_clocks(connections: Connections, names: tuple[str, ...]) -> dict[str, 
 
 def _require_declared(spec: RunSpec, ready: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise RigError if a setting that was read back differs from the declaration, before the measurement."""
-    evidence = Evidence(spec, join_achieved(spec, list(ready.values())), [])
-    if missed := [reason for gate in GATES_BEFORE for reason in gate(evidence)]:
+    with understood(", ".join(ready)):
+        evidence = Evidence(spec, join_achieved(spec, list(ready.values())), [])
+        missed = [reason for gate in GATES_BEFORE for reason in gate(evidence)]
+    if missed:
         raise RigError("the hosts are not as declared: " + "; ".join(missed))
 
 

@@ -42,7 +42,7 @@ LEASH = ["/usr/bin/setpriv", "--pdeathsig", "TERM", "/bin/sh", "-c", 'trap "kill
 class KernelBuild:
     """A usable kernel: ``path`` is the target's product, ``digest`` the SHA-256 (hex) of its inputs.
 
-    ``version`` is the source's release; ``pinned`` states whether it is the release of the references.
+    ``version`` is the source's release; ``pinned`` states whether it is the source of the references.
     """
 
     path: Path
@@ -71,8 +71,9 @@ def build_kernel(
     if source is None:
         with in_cache(folder, "the kernel's source", SIZE), hold(folder / "lock"):
             source = find_source(settings, folder, say)
-    if source.version != settings["pinned"]:
-        say(f"warning: kernel source is {source.version}, the references were made with {settings['pinned']}")
+    if not recipe.is_pinned(source):
+        other = f"a tarball of {source.version} with SHA-256 {source.sha256[:16]}..."
+        say(f"warning: the kernel source is {other}, the references were made with another one of {settings['pinned']}")
     digest = recipe.digest(source, target)
     result = folder / digest[:32]
 
@@ -84,7 +85,7 @@ def build_kernel(
 
     lock = folder / f"{target.name}.lock"  # one for each target: a package takes minutes, a guest is needed now
     keep(result, make, f"the {target.what}", SIZE, lock=lock)
-    return load_kernel(name, target, result, digest, pinned=source.version == settings["pinned"])
+    return load_kernel(name, target, result, digest, pinned=recipe.is_pinned(source))
 
 
 def _source_of_built(recipe: Recipe, folder: Path, target: Target) -> Source | None:
@@ -99,7 +100,7 @@ def _source_of_built(recipe: Recipe, folder: Path, target: Target) -> Source | N
             built[str(facts["version"]), str(facts["source_sha256"])] = path
     sources = [Source(path, *facts) for facts, path in built.items()]
     same = [source for source in sources if (folder / recipe.digest(source, target)[:32]).is_dir()]
-    return min(same, key=lambda source: source.version != recipe.settings()["pinned"], default=None)
+    return min(same, key=lambda source: not recipe.is_pinned(source), default=None)
 
 
 def _build(recipe: Recipe, target: Target, source: Source, new: Path, log: Path, digest: str) -> None:
@@ -128,6 +129,7 @@ def _build(recipe: Recipe, target: Target, source: Source, new: Path, log: Path,
         "release": (tree / "include/config/kernel.release").read_text().strip(),
         "source_sha256": source.sha256,
         "config_sha256": _sha256(tree / ".config"),
+        "compiler": _compiler(),
     }
     write_facts(new, target, facts)
     log.unlink()
@@ -138,6 +140,22 @@ def write_facts(new: Path, target: Target, facts: Mapping[str, object]) -> None:
     [product] = new.glob(target.product)
     facts = {**facts, f"{target.kind}_sha256": _sha256(product)}
     (new / "kernel.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+
+
+def build_environment() -> dict[str, str]:
+    """Return the environment of a build: no variable of the user changes a kernel, such as KCFLAGS or MAKEFLAGS."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+    return {**kept, "LC_ALL": "C"}
+
+
+def _compiler() -> str:
+    """Return name and version of the compiler; "" without one."""
+    with suppress(OSError):
+        done = subprocess.run(
+            ["gcc", "--version"], capture_output=True, text=True, env=build_environment(), check=False
+        )
+        return next(iter(done.stdout.splitlines()), "")
+    return ""
 
 
 class _Runner:
@@ -156,7 +174,7 @@ class _Runner:
         step = subprocess.Popen(
             [*LEASH, *argv],
             cwd=self.folder,
-            env={**os.environ, "LC_ALL": "C", **environment},
+            env={**build_environment(), **environment},
             stdin=subprocess.DEVNULL,
             stdout=self.output,
             stderr=subprocess.STDOUT,

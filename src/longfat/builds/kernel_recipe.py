@@ -47,6 +47,11 @@ class Recipe:
         """Return the settings of ``source.toml``: source and the guest's command line."""
         return {key: value for folder in self._folders() for key, value in _settings(folder).items()}
 
+    def is_pinned(self, source: Source) -> bool:
+        """Return whether the source is the tarball that the references were made with: by its SHA-256, not its name."""
+        settings = self.settings()
+        return source.version == settings["pinned"] and source.sha256 in settings["sha256"].split()
+
     def command_line(self) -> tuple[str, ...]:
         """Return the kernel's own words on the guest's command line."""
         return tuple(self.settings().get("command_line", "").split())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shlex
 import shutil
@@ -16,7 +15,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from longfat.builds.kernel import KernelBuild, build_kernel, load_kernel, write_facts
+from longfat.builds.kernel import KernelBuild, build_environment, build_kernel, load_kernel, write_facts
 from longfat.builds.kernel_recipe import KERNELS_FOLDER
 from longfat.builds.kernel_targets import GUEST, KIT
 from longfat.study.catalog.kernels import OwnKernel, Piece
@@ -117,7 +116,7 @@ def _run(work: Path, argv: list[str]) -> tuple[int, str]:
     done = subprocess.run(
         argv,
         cwd=work,
-        env={**os.environ, "LC_ALL": "C"},
+        env=build_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -179,7 +179,7 @@ def prepare(
     for source in plan.kernels.values():
         if not source.pinned:
             text = (
-                f"the kernel is {source.version}, not the pinned release: `./just kernel-check` compares its behaviour"
+                f"the kernel's source ({source.version}) is not a known one: `./just kernel-check` compares behaviour"
             )
             events(Event(Kind.KERNEL_DOUBTED, text, Level.WARNING))
     return backend, plan, settings

@@ -13,7 +13,7 @@ from longfat.relations.claim_lint import contradicted, grouped
 from longfat.relations.claims import Claim, ClaimsDocument, Needs, Retest, TableClaims, WrittenClaim, placed
 from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse, parse_term
-from longfat.relations.tables import RETEST, Row, TableError, read_claimed
+from longfat.relations.tables import CALIBRATED_ON, RETEST, Row, TableError, read_claimed
 from longfat.study.schema.document import document_of
 from longfat.study.schema.names import Finding, Path, unknown
 from longfat.study.schema.source import Source
@@ -140,6 +140,7 @@ def _add_table(
                 tuple(relations),
                 not_testable=table.not_testable,
                 declared=table.kind,
+                calibrated_on=next((on for row in rows if (on := row.columns.get(CALIBRATED_ON))), None),
                 retests=tuple(retests),
                 needs=needs,
                 place=place,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
@@ -43,6 +44,11 @@ def end_orphans(folder: Path) -> None:
         with suppress(OSError):  # it has ended, or belongs to another user
             if is_orphan(number):
                 _kill(number, is_orphan)
+
+
+def limit_files(most_bytes: int) -> None:
+    """Let no file that this process writes grow larger, in a child before exec: a host may send without end."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 
 
 def _all() -> Iterator[int]:

@@ -26,6 +26,7 @@ from longfat.execute.cluster.session import Need, Session, open_session
 from longfat.execute.cluster.worker import execute_attempt
 from longfat.execute.record.archive import receive
 from longfat.execute.record.bundle import Bundle, RunFacts
+from longfat.system.errors import RigError
 from longfat.system.events import EventSink
 
 PATIENCE_S = 10.0
@@ -85,10 +86,10 @@ class Remote:
     def _outcome(self, attempt: Attempt, task: Task[Any]) -> Outcome:
         """Return the outcome, once the record is in the results folder."""
         try:
-            returned: tuple[Outcome, bytes | None] = task.result()
+            returned = task.result()
         except KilledWorker:
             return self._record_death(attempt)
-        outcome, archive = returned
+        outcome, archive = _understood(returned, attempt.name)
         if archive is None:
             return outcome
         record = receive(archive, self._raw, attempt.name, attempt.spec.run_id)
@@ -102,6 +103,16 @@ class Remote:
         with Bundle(self._raw, attempt.name, attempt.spec) as bundle:
             bundle.commit(RunFacts(run_id, "failed", reason, attempt.number, self._backend, 0.0, now))
         return Outcome(reason, 0.0)
+
+
+def _understood(returned: object, name: str) -> tuple[Outcome, bytes | None]:
+    """Return the answer of a worker. Raises RigError if it is something else."""
+    if isinstance(returned, tuple) and len(returned) == 2:
+        outcome, archive = returned
+        plain = isinstance(outcome, Outcome) and isinstance(outcome.reason, str | None)
+        if plain and isinstance(outcome.wall_seconds, int | float) and isinstance(archive, bytes | None):
+            return outcome, archive
+    raise RigError("a worker answered with something that is no record of a run", where=name)
 
 
 @contextmanager

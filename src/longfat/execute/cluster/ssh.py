@@ -17,10 +17,12 @@ from longfat.execute.cluster.places import Host
 from longfat.system.errors import RigError
 from longfat.system.events import Event, EventSink, Kind, Level
 from longfat.system.parent import end_with_parent
+from longfat.system.processes import limit_files
 
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
 PATIENCE_S = 15.0
 TAIL_BYTES = 2000
+MOST_BYTES = 64 << 20  # of the messages of a host
 
 # Runs on a host. The key of the session comes as the input, so no other user sees it, and goes with the worker.
 _SCRIPT = """\
@@ -50,8 +52,8 @@ class Hosts:
             if process.poll() is None:
                 continue
             del self._processes[name]
-            output.seek(0)
-            text = output.read()[-TAIL_BYTES:].decode(errors="replace").strip()
+            output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL_BYTES))
+            text = output.read(TAIL_BYTES).decode(errors="replace").strip()
             output.close()
             message = f"the worker on {name} ended with status {process.returncode}\n{text}".strip()
             if not self._processes:
@@ -72,6 +74,11 @@ class Hosts:
             output.close()
 
 
+def _begin() -> None:
+    end_with_parent()
+    limit_files(MOST_BYTES)
+
+
 def _login(host: Host, words: Callable[[str], Sequence[str]], pem: str) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
     line = " ".join(word if "$" in word else shlex.quote(word) for word in words('"$folder/session.pem"'))
@@ -83,7 +90,7 @@ def _login(host: Host, words: Callable[[str], Sequence[str]], pem: str) -> tuple
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=subprocess.STDOUT,
-        preexec_fn=end_with_parent,
+        preexec_fn=_begin,
         start_new_session=True,
     )
     assert process.stdin is not None

@@ -59,8 +59,11 @@ def read_record(folder: Path) -> Record:
         if run["status"] not in ("ok", "failed"):
             raise RecordError(f"run.json has status {run['status']!r}, not ok or failed", where=where)
         place, seconds = run.get("node", ""), float(run["wall_seconds"])  # early records have no node
-        return Record(folder, identity, run["status"], run["reason"], run["attempt"], place, seconds)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason, attempt = run["reason"], run["attempt"]
+        if not (isinstance(reason, str | None) and isinstance(attempt, int) and isinstance(place, str)):
+            raise RecordError("run.json has a value of another type than docs/data.md states", where=where)
+        return Record(folder, identity, run["status"], reason, attempt, place, seconds)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"the record cannot be read: {error!r}", where=where) from error
 
 

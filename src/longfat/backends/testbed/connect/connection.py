@@ -19,16 +19,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from longfat.backends.testbed.connect.answers import HostFailed, checked, read_message
 from longfat.backends.testbed.folder import KEY, KNOWN_HOSTS
 from longfat.backends.testbed.inventory import Host
-from longfat.system.errors import RigError
 from longfat.system.parent import end_with_parent
+from longfat.system.processes import limit_files
 
 BEAT_S = 5.0  # interval of the messages that show a host that this machine is alive
 CONNECT_S = 20
 GREETING_S = 60.0  # an emulated machine takes seconds to start Python
 ANSWER_S = 120.0
 CHUNK = 1 << 16
+MAX_LINE = 8 << 20  # settings of a few hundred nodes
+SLOWEST_BYTES_PER_S = 20_000
 TAIL_LINES = 6
 EXCHANGES = 8  # for the offset of a clock
 
@@ -59,10 +62,6 @@ KNOWN_FAULTS = (
     (r"sudo:", "the user cannot become root without a password"),
     (r"timed out|refused|No route|unreachable|Could not resolve", "the host does not answer"),
 )
-
-
-class HostFailed(RigError):
-    """A host is lost, or cannot do its task; ``where`` is its name."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +101,12 @@ class Connection:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            preexec_fn=lambda: end_with_parent(signal.SIGTERM),
+            preexec_fn=_begin,
             start_new_session=True,
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._input, self.output = self._process.stdin, self._process.stdout
+        os.set_blocking(self._input.fileno(), False)  # a host may never read
 
     def start(self, code: bytes) -> None:
         """Send the agent's code, a zip archive. Raises HostFailed."""
@@ -122,16 +122,18 @@ class Connection:
             if not select.select([self.output], [], [], 0)[0]:
                 return None
             self._rest += self._read()
+            if len(self._rest) > MAX_LINE:
+                raise HostFailed(f"it answers with a line of more than {MAX_LINE} bytes", where=self.host.name)
         line, _, self._rest = self._rest.partition(b"\n")
-        message: dict[str, Any] = json.loads(line)
-        if "failed" in message:
-            raise HostFailed(str(message["failed"]), where=self.host.name)
-        return message
+        return read_message(line, self.host.name)
 
     def pour(self, count: int, target: IO[bytes], beat: Callable[[], None]) -> None:
-        """Write the next ``count`` bytes to ``target``. Raises HostFailed."""
+        """Write the next ``count`` bytes to ``target``. Raises HostFailed, also if they are very slow."""
+        end = time.monotonic() + ANSWER_S + count / SLOWEST_BYTES_PER_S
         while count:
             beat()
+            if time.monotonic() > end:
+                raise HostFailed(f"{count} bytes of its files are missing, and it is silent", where=self.host.name)
             if not self._rest:
                 if not select.select([self.output], [], [], BEAT_S)[0]:
                     continue
@@ -143,7 +145,7 @@ class Connection:
     def console(self) -> str:
         """Return the standard error of ssh and of the programs on the host."""
         self._messages.seek(0)
-        return self._messages.read().decode(errors="replace")
+        return self._messages.read(MAX_LINE).decode(errors="replace")
 
     def close(self) -> None:
         """End the connection; the agent then cleans up by itself."""
@@ -158,11 +160,16 @@ class Connection:
         self._messages.close()
 
     def _write(self, data: bytes) -> None:
-        try:
-            self._input.write(data)
-            self._input.flush()
-        except OSError as error:
-            raise self._lost() from error
+        end = time.monotonic() + ANSWER_S
+        while data:
+            if not select.select([], [self._input], [], max(0.0, end - time.monotonic()))[1]:
+                raise HostFailed(f"it reads no message for {ANSWER_S:.0f} s", where=self.host.name)
+            try:
+                data = data[os.write(self._input.fileno(), data[:CHUNK]) :]
+            except BlockingIOError:  # less room than the smallest write
+                time.sleep(0.01)
+            except OSError as error:
+                raise self._lost() from error
 
     def _read(self) -> bytes:
         data = os.read(self.output.fileno(), CHUNK)  # unbuffered: select must see the rest
@@ -180,6 +187,11 @@ class Connection:
         attempt = shlex.join([*ssh_options(self.host, self._lab), "true"])
         hint = f"longfat lab up ENVIRONMENT --lab {self._lab.name} restores the lab's hosts; try: {attempt}"
         return HostFailed(f"{reason}\n{tail}".strip(), where=self.host.name, hint=hint)
+
+
+def _begin() -> None:
+    end_with_parent(signal.SIGTERM)
+    limit_files(MAX_LINE)
 
 
 def ssh_options(host: Host, lab: Path) -> list[str]:
@@ -261,7 +273,7 @@ class Connections:
             for name in waiting:
                 message = self._open[name].take()
                 if message is not None:
-                    answers[name] = message[verb]
+                    answers[name] = checked(verb, message, name)
         return answers
 
     def beat(self) -> None:
@@ -277,7 +289,7 @@ class Connections:
         def exchange() -> tuple[int, int, int]:
             before = time.time_ns()
             self._open[name].send("clock")
-            there = int(self.gather("clock", ANSWER_S, [name])[name])
+            there: int = self.gather("clock", ANSWER_S, [name])[name]
             return before, there, time.time_ns()
 
         return read_clock(exchange)
@@ -285,7 +297,7 @@ class Connections:
     def collect(self, name: str, target: IO[bytes]) -> None:
         """Write the tar archive of a host's part to ``target``. Raises HostFailed."""
         self._open[name].send("collect")
-        size = int(self.gather("collect", ANSWER_S, [name])[name])
+        size = self.gather("collect", ANSWER_S, [name])[name]
         self._open[name].pour(size, target, self.beat)
 
     def consoles(self) -> str:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import heapq
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from longfat.guest.files import write_json
 from longfat.guest.kinds.kind import write_reports
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
+from longfat.system.files import read_plain
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")
+MAX_LINE = 1 << 16
+MAX_BYTES = 256 << 20
 TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.csv")
 
 
@@ -43,7 +46,7 @@ def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us
         write_reports(spec, folder)
         ends = [_read(part / "outcome.json")["end_us"] for part in parts.values()]
         write_json(folder / "outcome.json", {"status": "ok", "reason": None, "end_us": max(ends)})
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise RigError(f"the hosts' files do not make one run: {type(error).__name__}: {error}") from error
 
 
@@ -91,16 +94,23 @@ def _merge_tables(sources: Sequence[Path], target: Path) -> None:
         return
     files = [path.open(encoding="utf-8") for path in sources]
     try:
-        headers = {file.readline() for file in files}
+        headers = {file.readline(MAX_LINE) for file in files}
         (header,) = headers
         with target.open("w", encoding="utf-8") as output:
             output.write(header)
-            output.writelines(heapq.merge(*files, key=lambda line: int(line.partition(",")[0])))
+            output.writelines(heapq.merge(*map(_lines, files), key=lambda line: int(line.partition(",")[0])))
     finally:
         for file in files:
             file.close()
 
 
+def _lines(file: IO[str]) -> Iterator[str]:
+    while line := file.readline(MAX_LINE):
+        if len(line) == MAX_LINE:
+            raise ValueError(f"a line of {file.name} has more than {MAX_LINE} characters")
+        yield line
+
+
 def _read(path: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    data: dict[str, Any] = json.loads(read_plain(path, path.parent, MAX_BYTES))
     return data
