@@ -21,7 +21,7 @@ COMMITTED = Path(__file__).with_suffix(".json")
 STUDIES = (
     *("_canary", "_crosscheck", "_laws", "_smoke"),
     *("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006"),
-    *("ware-2019", "cao-2019"),
+    *("ware-2019", "cao-2019", "philip-2021"),
 )
 
 

@@ -51,7 +51,7 @@ def test_other_assumptions_leave_the_claims_as_they_are_and_may_be_of_some_exper
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
-STUDIES = ("sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006", "ware-2019", "cao-2019")
+STUDIES = ("sandia-2003", "kelly-2003", "trinh-2004", "slac-2003", "vista-2006", "ware-2019", "cao-2019", "philip-2021")
 
 
 @functools.cache

@@ -66,7 +66,7 @@ def test_the_pages_over_all_studies_are_those_of_the_committed_evidence() -> Non
 QUANTITY = re.compile(
     r"(?<![\w.,^/-])(\d[\d,]*(?:\.\d+)?)\s+(?:Mb/s|Gb/s|%|ms|s|min|segments|packets|frames|times|GB|MB)\b"
 )
-PAPERS = ("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006", "ware-2019", "cao-2019")
+PAPERS = ("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006", "ware-2019", "cao-2019", "philip-2021")
 
 
 @pytest.mark.parametrize("name", PAPERS)
