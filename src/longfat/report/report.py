@@ -26,7 +26,7 @@ from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.claims import Change, claim_nouns
 from longfat.relations.counting import CATEGORIES, Counts, once, tally
-from longfat.relations.headlines import RULE, JudgedHeadline, judged_headlines
+from longfat.relations.headlines import RULE, JudgedHeadline, claim_words, judged_headlines
 from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
 from longfat.relations.outcomes import WORDS, Word
 from longfat.report.explorer import Mark, explorer_data
@@ -185,7 +185,7 @@ class Report:
         """The paper's main conclusions, judged from the claims; the numbers are of the evidence."""
         if self.evidence:
             return self.evidence.headlines
-        words = {verdict.claim: verdict.verdict for verdict in self.verdicts}
+        words = claim_words(self.verdicts)
         return judged_headlines(self.folder.headlines, words, lambda _: None)
 
     @property
