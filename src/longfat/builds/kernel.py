@@ -129,7 +129,7 @@ def _build(recipe: Recipe, target: Target, source: Source, new: Path, log: Path,
         "release": (tree / "include/config/kernel.release").read_text().strip(),
         "source_sha256": source.sha256,
         "config_sha256": _sha256(tree / ".config"),
-        "compiler": _compiler(),
+        "compiler": _compiler(tree),
     }
     write_facts(new, target, facts)
     log.unlink()
@@ -148,13 +148,11 @@ def build_environment() -> dict[str, str]:
     return {**kept, "LC_ALL": "C"}
 
 
-def _compiler() -> str:
+def _compiler(folder: Path) -> str:
     """Return name and version of the compiler; "" without one."""
-    with suppress(OSError):
-        done = subprocess.run(
-            ["gcc", "--version"], capture_output=True, text=True, env=build_environment(), check=False
-        )
-        return next(iter(done.stdout.splitlines()), "")
+    with suppress(OSError, subprocess.CalledProcessError):
+        text = subprocess.check_output(["gcc", "--version"], cwd=folder, env=build_environment(), text=True)
+        return next(iter(text.splitlines()), "")
     return ""
 
 

@@ -67,9 +67,9 @@ def read_message(line: bytes, host: str) -> dict[str, Any]:
     try:
         message = json.loads(line, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise HostFailed(f"it answers with something that is no message: {line[:60]!r}", where=host) from error
+        raise HostFailed(f"it sends something else than a message: {line[:60]!r}", where=host) from error
     if not isinstance(message, dict) or len(message) != 1:
-        raise HostFailed(f"it answers with something that is no message: {line[:60]!r}", where=host)
+        raise HostFailed(f"it sends something else than a message: {line[:60]!r}", where=host)
     if "failed" in message:
         raise HostFailed(str(message["failed"]), where=host)
     return message
@@ -98,4 +98,4 @@ def understood(hosts: str) -> Iterator[None]:
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
