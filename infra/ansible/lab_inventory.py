@@ -3,7 +3,7 @@
 """Converts the inventory of a lab into an Ansible inventory: lab_inventory.py INVENTORY FOLDER
 
 INVENTORY is a file in the form of infra/inventory.schema.json. FOLDER receives hosts.json, with the groups senders,
-receivers and routers, and known_hosts, with the hosts' keys.
+receivers, routers and workers, and known_hosts, with the hosts' keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from longfat.backends.testbed.inventory import load_inventory
 from longfat.system.errors import StudyError
 
-GROUPS = {"sender": "senders", "receiver": "receivers", "router": "routers"}
+GROUPS = {"sender": "senders", "receiver": "receivers", "router": "routers", "worker": "workers"}
 SSH_PORT = 22
 OWN_KNOWN_HOSTS = Path(os.path.expanduser("~/.ssh/known_hosts"))
 

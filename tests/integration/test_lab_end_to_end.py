@@ -95,11 +95,11 @@ def test_a_run_before_the_hosts_are_prepared_is_refused_with_the_command_that_pr
 
 
 def test_provision_prepares_them_all(lab: Lab) -> None:
-    lab("lab", "provision", "local")
+    lab("lab", "provision", "local", "--yes")
 
 
 def test_a_second_provision_changes_nothing(lab: Lab) -> None:
-    said = lab("lab", "provision", "local")
+    said = lab("lab", "provision", "local", "--yes")
     recap = {host: dict(re.findall(r"(\w+)=(\d+)", counts)) for host, counts in re.findall(RECAP, said, re.MULTILINE)}
     assert set(recap) == HOSTS
     assert {(counts["changed"], counts["failed"]) for counts in recap.values()} == {("0", "0")}, said[-6000:]

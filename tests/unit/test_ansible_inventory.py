@@ -66,6 +66,15 @@ def test_hosts_and_the_delays_of_links_are_read(tmp_path: Path) -> None:
     assert inventory.own_us == {"left": 20_000}
 
 
+def test_a_lab_has_workers_without_cards_or_hosts_of_paths_but_not_both(tmp_path: Path) -> None:
+    worker = machine("w", "worker") | {"nics": []}
+    write(tmp_path, lab(worker))
+    assert [host.links for host in read_inventory(tmp_path).hosts] == [()]
+    assert convert(lab(worker), KNOWN_HOSTS, nobody_knows)[0]["all"]["children"]["workers"]["hosts"].keys() == {"w"}
+    assert refused_keys(tmp_path, lab(machine("w", "worker"))) == ["$.hosts[0].nics"]
+    assert refused_keys(tmp_path, lab(machine("b", "receiver"), machine("a", "sender"), worker))
+
+
 @pytest.mark.parametrize("text", [None, "{", "[]", "{}", '"hosts"'])
 def test_a_missing_or_foreign_inventory_is_refused(tmp_path: Path, text: str | None) -> None:
     if text is not None:

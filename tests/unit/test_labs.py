@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,18 +21,22 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from longfat.backends.testbed.folder import lab_folder
+from longfat.backends.testbed.inventory import read_inventory
 from longfat.backends.testbed.provision import lifecycle, local
 from longfat.backends.testbed.provision.changes import Changes, Price, describe, read_changes
+from longfat.backends.testbed.provision.labs import use_lab
 from longfat.backends.testbed.provision.terraform import interrupts_for_child
 from longfat.builds.kernel import KernelBuild
 from longfat.cli import app
 from longfat.cli import lab as verbs
-from longfat.system.errors import StudyError
+from longfat.execute.cluster.places import Ssh, read_place
+from longfat.system.errors import RigError, StudyError
+from longfat.system.locks import hold
 
 STUB = Path(__file__).with_name("stub_terraform.py")
 TAGS = {"study": "any", "owner": "me"}
 PAST = "2001-01-01T00:00:00Z"
-EXISTING = {"tags": TAGS, "hosts": {}, "links": {}}
+VARIABLES = {"tags": TAGS, "image_url": "/nowhere/image.qcow2", "ssh_public_keys": []}
 
 
 @dataclass
@@ -50,7 +55,7 @@ class Labs:
         (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (self.programs / name).chmod(0o755)
 
-    def lab(self, name: str, variables: object = EXISTING) -> Path:
+    def lab(self, name: str, variables: object = VARIABLES) -> Path:
         folder = self.folder / name
         folder.mkdir(parents=True)
         (folder / "lab.tfvars.json").write_text(json.dumps(variables))
@@ -93,10 +98,17 @@ def test_an_invalid_name_of_a_lab_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("environment", "text", "keys"),
     [
+        ("libvirt", '{"tags": {},\n "hosts" {}}', ["lab.tfvars.json:2:"]),
+        ("libvirt", "[]", ["lab.tfvars.json"]),
+        ("libvirt", '{"tags": {}, "hosts": {}, "link": {}}', ["image_url: ", "link: "]),
         ("existing", '{"tags": {},\n "hosts" {}}', ["lab.tfvars.json:2:"]),
-        ("existing", "[]", ["lab.tfvars.json"]),
-        ("existing", '{"tags": {}, "hosts": {}, "link": {}}', ["links: ", "link: "]),
-        ("existing", json.dumps(EXISTING | {"tags": TAGS | {"expires": PAST}}), [PAST]),
+        ("existing", '{"tag": {}, "hosts": {"a": {"roles": "sender"}, "b": 7}}', ["tag: ", "tags: ", "roles: ", "b: "]),
+        (
+            "existing",
+            json.dumps({"tags": TAGS, "hosts": {"a": {"role": "sender"}}}),
+            ["hosts[0].ssh: ", "hosts[0].nics: "],
+        ),
+        ("libvirt", json.dumps(VARIABLES | {"tags": TAGS | {"expires": PAST}}), [PAST]),
         ("latitude", "{}", [f"{name}: " for name in ("tags", "project", "site", "plan", "ssh_prefixes")]),
     ],
 )
@@ -110,12 +122,12 @@ def test_all_wrong_variables_are_named_and_nothing_is_made(
 
 
 def test_without_a_terminal_nothing_is_made_or_destroyed_unless_told(labs: Labs) -> None:
-    folder = labs.lab("existing")
-    assert '+ some_machine.this["sender"]' in call("up", "existing", status=2)
+    folder = labs.lab("libvirt")
+    assert '+ some_machine.this["sender"]' in call("up", "libvirt", status=2)
     assert "apply" not in labs.called
     assert names(folder) == {"lab.tfvars.json", ".terraform"}
-    call("up", "existing", "--yes")
-    assert '- some_machine.this["sender"]' in call("down", "existing", status=2)
+    call("up", "libvirt", "--yes")
+    assert '- some_machine.this["sender"]' in call("down", "libvirt", status=2)
     assert names(folder) >= {"inventory.json", "known_hosts", "terraform.tfstate"}
 
 
@@ -124,28 +136,28 @@ def test_only_the_name_of_the_lab_confirms(labs: Labs, monkeypatch: pytest.Monke
         def isatty(self) -> bool:
             return True
 
-    labs.lab("existing")
+    labs.lab("libvirt")
     for typed in ("yes\n", ""):
         monkeypatch.setattr(sys, "stdin", Terminal(typed))
         with pytest.raises(StudyError):
-            verbs.up(Console(), "existing")
+            verbs.up(Console(), "libvirt")
     assert "apply" not in labs.called
-    monkeypatch.setattr(sys, "stdin", Terminal("existing\n"))
-    verbs.up(Console(), "existing")
+    monkeypatch.setattr(sys, "stdin", Terminal("libvirt\n"))
+    verbs.up(Console(), "libvirt")
     assert "apply" in labs.called
 
 
 def test_a_lab_comes_up_once_and_its_inventory_is_written_again(labs: Labs) -> None:
-    folder = labs.lab("existing")
-    assert "next: longfat lab provision existing" in call("up", "existing", "--yes")
+    folder = labs.lab("libvirt")
+    assert "next: longfat lab provision libvirt" in call("up", "libvirt", "--yes")
     assert labs.called == ["init", "plan", "show", "apply", "output"]
     assert (folder / "known_hosts").read_text() == "192.0.2.1 ssh-ed25519 AAAA\n192.0.2.2 ssh-ed25519 AAAA\n"
     assert "plan" not in names(folder)
 
     (folder / "inventory.json").write_text("{damaged")
-    assert "nothing to do" in call("up", "existing", "--yes")
+    assert "nothing to do" in call("up", "libvirt", "--yes")
     assert labs.called[5:] == ["init", "plan", "output"]
-    assert json.loads((folder / "inventory.json").read_text())["environment"] == "existing"
+    assert json.loads((folder / "inventory.json").read_text())["environment"] == "libvirt"
 
 
 def test_a_lab_that_failed_half_way_keeps_its_state_and_continues(
@@ -154,11 +166,11 @@ def test_a_lab_that_failed_half_way_keeps_its_state_and_continues(
     folder = labs.lab("mine")
     failing = labs.programs / "apply.fails"
     failing.write_text("quota exceeded")
-    assert f"{folder}/terraform.tfstate" in call("up", "existing", "--lab", "mine", "--yes", status=3)
+    assert f"{folder}/terraform.tfstate" in call("up", "libvirt", "--lab", "mine", "--yes", status=3)
     assert "Error: quota exceeded" in capfd.readouterr().err
     assert not (folder / "inventory.json").exists()
     failing.unlink()
-    call("up", "existing", "--lab", "mine", "--yes")
+    call("up", "libvirt", "--lab", "mine", "--yes")
     assert (folder / "inventory.json").exists()
     failing.write_text("not yours")
     call("down", "--lab", "mine", "--yes", status=3)
@@ -169,8 +181,8 @@ def test_a_lab_that_failed_half_way_keeps_its_state_and_continues(
 
 def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: pytest.CaptureFixture[str]) -> None:
     for name, expires in (("old", "2099-01-01T00:00:00Z"), ("own", None)):
-        labs.lab(name, EXISTING | {"tags": TAGS | {"expires": expires}})
-        call("up", "existing", "--lab", name, "--yes")
+        labs.lab(name, VARIABLES | {"tags": TAGS | {"expires": expires}})
+        call("up", "libvirt", "--lab", name, "--yes")
     state = labs.folder / "old/terraform.tfstate"
     state.write_text(state.read_text().replace("2099", "2001"))
     assert re.findall(r"^(old|own): .*(expired|no expiry)", call("list"), re.M) == [
@@ -219,24 +231,67 @@ def test_a_local_lab_needs_no_variables_and_leaves_nothing(labs: Labs) -> None:
 
 
 def test_a_lab_of_another_environment_is_left_alone(labs: Labs) -> None:
-    labs.lab("existing")
-    call("up", "existing", "--yes")
+    labs.lab("libvirt")
+    call("up", "libvirt", "--yes")
     for verb in ("up", "down"):
-        call(verb, "local", "--lab", "existing", status=2)
+        call(verb, "local", "--lab", "libvirt", status=2)
     assert labs.called[-1] == "output"
 
 
 def test_a_damaged_state_stops_everything(labs: Labs) -> None:
-    (labs.lab("existing") / "terraform.tfstate").write_text('{"resources": [')
+    (labs.lab("libvirt") / "terraform.tfstate").write_text('{"resources": [')
     for verb in ("up", "down"):
-        assert "terraform.tfstate" in call(verb, "existing", "--yes", status=3)
+        assert "terraform.tfstate" in call(verb, "libvirt", "--yes", status=3)
     assert labs.called == []
 
 
+KEY = "ssh-ed25519 AAAA"
+WORKERS = {"one": "192.0.2.7", "two": "192.0.2.8"}
+
+
+@pytest.fixture
+def farm(labs: Labs) -> Path:
+    """A lab of two machines that exist already, as workers, without Terraform."""
+    (labs.programs / "terraform").unlink()
+    hosts = {name: {"role": "worker", "ssh": {"address": at, "host_key": KEY}} for name, at in WORKERS.items()}
+    folder = labs.lab("farm", {"tags": TAGS, "hosts": hosts})
+    call("up", "existing", "--lab", "farm")
+    return folder
+
+
+def test_machines_that_exist_already_become_a_lab_without_terraform_and_are_left_alone(farm: Path) -> None:
+    assert [host.role for host in read_inventory(farm).hosts] == ["worker", "worker"]
+    assert "farm: existing, study any, owner me, 2 resources, no expiry" in call("list")
+    call("down", "--lab", "farm")
+    assert names(farm) == {"lab.tfvars.json"}
+
+
+def test_the_workers_of_a_lab_execute_runs_through_its_own_ssh(farm: Path) -> None:
+    place = read_place("farm")
+    assert isinstance(place, Ssh) and place.lab == farm
+    assert [(host.name, host.login[-1]) for host in place.hosts] == list(WORKERS.items())
+    assert all(f"UserKnownHostsFile={farm}/known_hosts" in host.login for host in place.hosts)
+
+
+def test_a_lab_without_workers_executes_no_runs_in_virtual_time(labs: Labs) -> None:
+    labs.lab("libvirt")
+    call("up", "libvirt", "--yes")
+    with pytest.raises(StudyError, match="no workers"):
+        read_place("libvirt")
+
+
+def test_a_lab_in_use_by_a_study_is_not_destroyed(farm: Path) -> None:
+    with use_lab(farm), use_lab(farm):
+        call("down", "--lab", "farm", status=3)
+    with hold(farm, folder=True), pytest.raises(RigError), use_lab(farm):
+        pass
+    assert (farm / "inventory.json").exists()
+
+
 def test_two_commands_do_not_work_on_one_lab(labs: Labs) -> None:
-    handle = os.open(labs.lab("existing"), os.O_RDONLY)
+    handle = os.open(labs.lab("libvirt"), os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    call("up", "existing", "--yes", status=3)
+    call("up", "libvirt", "--yes", status=3)
     assert labs.called == []
     os.close(handle)
 
@@ -253,27 +308,67 @@ def test_an_interrupt_ends_the_program_in_the_foreground_and_its_end_is_awaited(
 @pytest.fixture
 def playbook(labs: Labs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A lab that is up, and a script in place of infra/ansible/provision that notes its arguments."""
-    folder = labs.lab("existing")
-    call("up", "existing", "--yes")
-    labs.program("provision", f'printf "%s\\n" "$@" >"{tmp_path}/arguments"; . {tmp_path}/then')
-    (tmp_path / "then").touch()
+    folder = labs.lab("libvirt")
+    call("up", "libvirt", "--yes")
+    labs.program("provision", f'printf "%s\\n" "$@" >>"{tmp_path}/arguments"; printf "\\0" >>"{tmp_path}/arguments"')
     monkeypatch.setattr(lifecycle, "ANSIBLE", labs.programs)
     built = KernelBuild(Path("/cache/linux-image.deb"), "", "", True)
     monkeypatch.setattr(lifecycle, "build_kernel", lambda target, say: built)
     return folder
 
 
-def test_a_lab_is_prepared_with_its_key_its_settings_and_the_kernel(playbook: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def calls(tmp_path: Path) -> Callable[[], list[list[str]]]:
+    """The arguments of every start of the playbook."""
+    return lambda: [text.split("\n")[:-1] for text in (tmp_path / "arguments").read_text().split("\0")[:-1]]
+
+
+def test_a_lab_is_prepared_with_its_key_its_settings_and_the_kernel(
+    playbook: Path, calls: Callable[[], list[list[str]]]
+) -> None:
     (playbook / "id_ed25519").touch()
     (playbook / "settings.yml").write_text("data_plane_mtu: 9000\n")
-    call("provision", "existing", "--", "--check", "--diff")
-    assert (tmp_path / "arguments").read_text().splitlines() == [
-        *(f"{playbook}/inventory.json", str(playbook)),
-        *("--private-key", f"{playbook}/id_ed25519"),
-        *("--extra-vars", f"@{playbook}/settings.yml"),
-        *("--extra-vars", '{"kernel_booted_package": "/cache/linux-image.deb"}'),
-        *("--check", "--diff"),
+    call("provision", "libvirt", "--", "--check", "--diff")
+    assert calls() == [
+        [
+            *(f"{playbook}/inventory.json", str(playbook)),
+            *("--private-key", f"{playbook}/id_ed25519"),
+            *("--extra-vars", f"@{playbook}/settings.yml"),
+            *("--extra-vars", '{"kernel_booted_package": "/cache/linux-image.deb"}'),
+            *("--check", "--diff"),
+        ]
     ]
     (playbook / "settings.yml").write_text("kernel_booted_package: ''\n")
-    call("provision", "existing")
-    assert "linux-image" not in (tmp_path / "arguments").read_text()
+    call("provision", "libvirt")
+    assert "linux-image" not in str(calls()[1:])
+
+
+def test_machines_are_looked_at_before_the_question_and_restart_only_after_it(
+    playbook: Path, calls: Callable[[], list[list[str]]]
+) -> None:
+    assert "2 machines restart" in call("provision", "libvirt", status=2)
+    assert [words[-2:] for words in calls()] == [["--tags", "preflight"]]
+    call("provision", "libvirt", "--yes")
+    assert [words[-2:] for words in calls()[1:]] == [["--tags", "preflight"], ["--skip-tags", "preflight"]]
+
+
+def test_a_ceiling_of_life_and_cost_refuses_a_lab_before_it_is_made(labs: Labs) -> None:
+    labs.lab("libvirt", VARIABLES | {"tags": TAGS | {"expires": "2999-01-01T00:00:00Z"}})
+    for words in (["--max-hours", "5"], ["--max-cost", "3"], ["--max-cost", "3", "--hourly-price", "0.5"]):
+        assert words[0] in call("up", "libvirt", "--yes", *words, status=2)
+    assert "apply" not in labs.called
+
+
+@pytest.mark.parametrize("environment", ["local", "libvirt"])
+def test_workers_are_machines_of_one_kind_without_links(labs: Labs, environment: str) -> None:
+    if environment == "libvirt":
+        labs.lab(environment)
+    call("up", environment, "--workers", "3", "--yes")
+    chosen = json.loads((labs.folder / environment / "chosen.tfvars.json").read_text())
+    assert {host["role"] for host in chosen["hosts"].values()} == {"worker"}
+    assert len(chosen["hosts"]) == 3 and chosen["links"] == {}
+
+
+def test_an_update_that_names_its_attributes_is_no_riddle() -> None:
+    change = {"actions": ["update"], "before": {"tag": 1, "image": "a"}, "after": {"tag": 1, "image": "b"}}
+    assert read_changes({"resource_changes": [{"address": "x", "change": change}]}).resources == (("~", "x (image)"),)

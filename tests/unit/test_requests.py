@@ -139,7 +139,7 @@ def test_users_get_what_they_ask_a_server_for() -> None:
 
     thread = threading.Thread(target=serve)
     thread.start()
-    crowd = requests.Crowd({**order, "origin_ns": time.monotonic_ns(), "duration_us": 500_000})
+    crowd = requests.Crowd({**order, "origin_ns": time.monotonic_ns(), "duration_us": 2_000_000})
     said = crowd.run()
     for request in crowd._under_way.values():  # in a guest they end with its process
         request.connection.close()

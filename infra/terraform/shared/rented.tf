@@ -32,13 +32,9 @@ variable "links" {
     b = string
   }))
   default = {
-    left  = { a = "sender", b = "router" }
-    right = { a = "router", b = "receiver" }
-  }
-
-  validation {
-    condition     = length(var.links) > 0
-    error_message = "At least one link is needed."
+    direct = { a = "sender", b = "receiver" }
+    left   = { a = "sender", b = "router" }
+    right  = { a = "router", b = "receiver" }
   }
 }
 

@@ -38,7 +38,12 @@ from longfat.system.errors import RigError, StudyError
 TRAITS = {
     "hosts": Traits(
         clock="real",
-        can=frozenset({Feature.TRANSFERS, Feature.CAPTURE, Feature.DROPS, Feature.RED, Feature.QUEUES, Ping.what}),
+        can=frozenset(
+            {
+                *(Feature.TRANSFERS, Feature.CAPTURE, Feature.DROPS, Feature.RED, Feature.QUEUES),
+                *(Feature.IMPAIRMENTS, Feature.RATES, Ping.what),
+            }
+        ),
         lab=True,
         setup_s=6.0,
     )

@@ -12,34 +12,54 @@ from rich.console import Console
 
 from longfat.backends.testbed.folder import VARIABLES
 from longfat.backends.testbed.provision import lifecycle
-from longfat.backends.testbed.provision.changes import Price, describe, describe_resources, read_changes, refuse_expired
-from longfat.backends.testbed.provision.labs import RENTED, Lab, all_labs, open_lab
+from longfat.backends.testbed.provision.changes import (
+    Ceiling,
+    Price,
+    describe,
+    describe_resources,
+    read_changes,
+    refuse_beyond,
+    refuse_expired,
+)
+from longfat.backends.testbed.provision.existing import EXISTING, inventory_of
+from longfat.backends.testbed.provision.labs import ENVIRONMENTS, RENTED, Lab, all_labs, open_lab
 from longfat.cli.console import say
 from longfat.cli.options import Yes
 from longfat.system.errors import RigError, StudyError
 
 HELP = "Make, prepare and destroy the machines of a lab (docs/machines.md)."
-ENVIRONMENTS = "local, libvirt, openstack, latitude or existing"
+NAMES = f"{', '.join(ENVIRONMENTS[:-1])} or {ENVIRONMENTS[-1]}"
 
-Environment = Annotated[str | None, typer.Argument(help=f"{ENVIRONMENTS}: the lab's name unless --lab states another")]
+Environment = Annotated[str | None, typer.Argument(help=f"{NAMES}: the lab's name unless --lab states another")]
 Name = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: the name of its environment)")]
 
 
 def up(
     console: Console,
-    environment: Annotated[str, typer.Argument(help=ENVIRONMENTS)],
+    environment: Annotated[str, typer.Argument(help=NAMES)],
     name: Name = None,
     yes: Yes = False,
     hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
     currency: Annotated[str, typer.Option(help="currency of that price")] = "USD",
+    workers: Annotated[int, typer.Option(min=0, help="machines that execute runs in virtual time, and no others")] = 0,
+    max_hours: Annotated[float | None, typer.Option(min=0, help="refuse a lab that may live longer")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="refuse a lab that may cost more")] = None,
 ) -> None:
     """Print the planned machines and their cost, ask, make them, and write the lab's inventory."""
     price = Price(hourly_price, currency)
     lab = open_lab(environment, name)
     again = f"{lab.command('up')} continues; {lab.command('down')} removes what exists"
     with lifecycle.lock_lab(lab):
-        lifecycle.prepare(lab, lambda line: say(console, line))
+        lifecycle.prepare(lab, lambda line: say(console, line), workers)
     with lifecycle.lock_lab(lab):  # the folder exists now
+        if environment == EXISTING:
+            inventory = inventory_of(lab.folder)
+            for host in inventory["hosts"]:
+                say(console, f"machine {host['name']}: {host['role']}, {host['ssh']['address']}")
+            lifecycle.note_inventory(lab, inventory)
+            say(console, f"lab {lab.name} is up: {lab.folder}")
+            say(console, f"next: {lab.command('provision')}")
+            return
         terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
         plan = terraform.plan()
         changes = read_changes(plan) if plan else None
@@ -48,6 +68,7 @@ def up(
             for line in describe(changes, price, now, rented=environment in RENTED):
                 say(console, line)
             refuse_expired(changes, now, str(lab.folder / VARIABLES))
+            refuse_beyond(Ceiling(max_hours, max_cost), changes, price, now)
             _confirm(lab, yes)
         else:
             say(console, f"lab {lab.name} is up already: nothing to do")
@@ -63,13 +84,19 @@ def provision(
     environment: Environment = None,
     options: Annotated[list[str] | None, typer.Argument(help="options of ansible-playbook, after --")] = None,
     name: Name = None,
+    yes: Yes = False,
 ) -> None:
-    """Prepare the machines of a lab with the roles of infra/ansible."""
+    """Prepare the machines of a lab with the roles of infra/ansible, after a question if they restart."""
     words = [word for word in (environment, *(options or ())) if word]
     environment = words.pop(0) if words and not words[0].startswith("-") else None
     lab = open_lab(environment, name)
     with lifecycle.lock_lab(lab):
-        lifecycle.provision(lab, words, lambda line: say(console, line))
+
+        def confirm(line: str) -> None:
+            say(console, line)
+            _confirm(lab, yes)
+
+        lifecycle.provision(lab, words, lambda line: say(console, line), confirm)
     say(console, f"lab {lab.name} is prepared")
 
 
@@ -80,7 +107,7 @@ def down(console: Console, environment: Environment = None, name: Name = None, y
         say(console, f"there is no lab {lab.name} in {lab.folder.parent}: nothing to do")
         return
     with lifecycle.lock_lab(lab):
-        if lab.standing:
+        if lab.standing and lab.standing.environment != EXISTING:
             again = f"{lab.command('down')} continues"
             terraform = lifecycle.ready_terraform(lab, again, lambda line: say(console, line))
             if plan := terraform.plan(destroy=True):

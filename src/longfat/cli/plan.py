@@ -15,7 +15,8 @@ from rich.table import Table
 
 from longfat.backends.registry import DEFAULT_BACKEND, require_backend, traits_of
 from longfat.cli.console import Output, say
-from longfat.cli.options import BackendName, Jobs, Only, Profile, Seed, Stack, Study
+from longfat.cli.lab_needs import lab_tables
+from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Seed, Stack, Study
 from longfat.cli.pace import Pace, expected_pace
 from longfat.cli.study import chosen, job_count, resolve
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
@@ -39,6 +40,7 @@ def plan(
     seed: Seed = None,
     backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,
+    on: On = None,
     expanded: Annotated[
         bool, typer.Option("--expanded", help="print every experiment at every point in full, as YAML")
     ] = False,
@@ -58,6 +60,8 @@ def plan(
     out.print(f"{folder.name}, profile {made.profile}, stack {made.stack}{kernel}, seed {made.seed}")
     tables = [_varied(made, planned, pace), *_fixed(folder.study, planned)]
     tables += [_excluded(made)] if made.excluded else []
+    if traits_of(backend).lab:
+        tables += list(lab_tables(made, on))
     for table in [*tables, _totals(made, backend, count, pace)]:
         out.print(table, width=min(WIDTH, out.width))
     out.result(**_data(made, pace, count))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from longfat.backends.protocol import Backend
-from longfat.backends.registry import DEFAULT_BACKEND, open_backend, require_backend
+from longfat.backends.registry import DEFAULT_BACKEND, LACKING, open_backend, require_backend
 from longfat.cli.console import Output, listen, say, stage
 from longfat.cli.options import Backends, Jobs, On, Only, Profile, Results, Stack, Study
 from longfat.cli.outcome import expect
@@ -110,7 +110,8 @@ def _execute_on(
 def _experiments(backend: Backend, folder: StudyFolder, choices: Choices) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the experiments that the backend can execute, and for each of the others a reason."""
     plan = resolve(folder, choices, backend.pins())
-    refused: dict[str, str] = {}
+    beyond = (one for one in plan.excluded if one.reason.startswith(f"{LACKING} "))
+    refused = {one.experiment: one.reason for one in beyond}
     for run in plan.runs:
         if reasons := backend.refuses(run.spec):
             refused.setdefault(run.experiment, reasons[0])

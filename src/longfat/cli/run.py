@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from longfat.backends import own_files
 from longfat.backends.protocol import Backend, Feature
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend, require_backend, traits_of
 from longfat.backends.testbed.folder import lab_folder
+from longfat.backends.testbed.provision.labs import use_lab
 from longfat.cli.console import Output, listen, stage
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study
 from longfat.cli.outcome import expect
@@ -24,7 +25,7 @@ from longfat.cli.paths import repository_root
 from longfat.cli.study import Choices, chosen, job_count, resolve
 from longfat.cli.version import commit
 from longfat.data.study_folder import StudyFolder
-from longfat.execute.cluster.places import Place, read_place
+from longfat.execute.cluster.places import Place, Ssh, read_place
 from longfat.execute.memory import available_bytes, needed_bytes
 from longfat.execute.pool import Pool
 from longfat.execute.record.made_on import MadeOn, keep_made_on, this_machine
@@ -57,6 +58,11 @@ class Machine:
     lab: str | None = None
     on: Place | None = None
 
+    @property
+    def lab_folder(self) -> Path | None:
+        """The folder of the lab that executes the runs, if one does."""
+        return lab_folder(self.lab) if self.lab else self.on.lab if isinstance(self.on, Ssh) else None
+
 
 def run(
     out: Output,
@@ -87,7 +93,8 @@ def machine_of(backend: str, jobs: int | None, on: str | None) -> Machine:
 
 def execute_study(folder: StudyFolder, choices: Choices, machine: Machine, place: Path, out: Output) -> Summary:
     """Execute the missing runs of a study."""
-    with open_results(place) as results, listen(results, out) as events:
+    lab = use_lab(machine.lab_folder) if machine.lab_folder else nullcontext()
+    with lab, open_results(place) as results, listen(results, out) as events:
         return run_study(folder, choices, machine, results, events)
 
 

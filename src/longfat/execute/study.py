@@ -61,7 +61,7 @@ def execute(
     Raises RigError before the first run if the backend refuses a run, or disk or memory is too small, and later if the
     results cannot be written; recorded runs stay. An interrupt ends the guests and leaves no partial folder.
     """
-    repeats = require_executable(backend, {run.run_id: run.spec for run in runs}.values()).repeats
+    repeats = require_executable(backend, {run.run_id: run.spec for run in runs}.values(), runs).repeats
     remove_leftovers(results.raw, events)
     missing, reused = _missing(runs, results, events, repeats=repeats)
     dispatch = _Dispatch(missing, results, events)
@@ -158,8 +158,11 @@ class _Dispatch:
             self.events(Event(Kind.RUN_FAILED, message, Level.ERROR, facts))
 
 
-def require_executable(backend: Backend, specs: Collection[RunSpec]) -> Capabilities:
-    """Return the backend's capabilities. Raises RigError with every reason why it cannot execute the runs."""
+def require_executable(backend: Backend, specs: Collection[RunSpec], runs: Sequence[PlannedRun] = ()) -> Capabilities:
+    """Return the backend's capabilities. Raises RigError with every reason why it cannot execute the runs.
+
+    The hint names those experiments of ``runs`` that it can execute.
+    """
     offered = backend.capabilities()
     if offered.reasons:
         raise RigError(f"backend {backend.name!r} cannot work here: " + "; ".join(offered.reasons))
@@ -167,7 +170,10 @@ def require_executable(backend: Backend, specs: Collection[RunSpec]) -> Capabili
     if counts:
         lines = [f"\n  {count} runs: {reason}" for reason, count in counts.most_common(_SHOWN_REASONS)]
         more = f"\n  and {len(counts) - _SHOWN_REASONS} more reasons" if len(counts) > _SHOWN_REASONS else ""
-        raise RigError(f"backend {backend.name!r} {CANNOT_EXECUTE}:" + "".join(lines) + more)
+        refusing = {run.experiment for run in runs if backend.refuses(run.spec)}
+        names = sorted({run.experiment for run in runs} - refusing)
+        hint = f"it can execute --only {','.join(names)}" if names else None
+        raise RigError(f"backend {backend.name!r} {CANNOT_EXECUTE}:" + "".join(lines) + more, hint=hint)
     pins = backend.pins()
     possible = [{**pins, "kernel": kernel} for kernel in (pins["kernel"], *offered.kernels.values())]
     if any(spec.pins not in possible for spec in specs):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from longfat.backends.protocol import BEYOND_KERNELS, needed
+from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, needed
 from longfat.backends.registry import DEFAULT_BACKEND, lacking, traits_of
 from longfat.plan.draw import digest
 from longfat.plan.model import Excluded, Plan, PlannedRun
@@ -42,7 +42,8 @@ def build_plan(
 ) -> Plan:
     """Expand a study into all its runs, in order.
 
-    Runs that no kernel can do are left out, with the reason, unless the backend in the pins can do them. ``only`` names
+    Runs that no kernel can do are left out, with the reason, unless the backend in the pins can do them. If it runs in
+    real time, everything that it cannot do on any machine is left out. ``only`` names
     experiments; ``stack`` and ``seed`` take precedence over the study's. ``pins`` are the digests of kernel, image and
     guest code, ``kernels`` the digests of named kernels. A run that names no kernel has the stack's, and a run whose
     kernel is not in ``kernels`` pins its name. ``chosen`` has the repetitions (from 1, without limit) of the selected
@@ -142,10 +143,11 @@ def _of_backend(study: Study, swept: SweptExperiment, pins: Mapping[str, str]) -
 
 
 def _beyond(scenario: RunSpec, backend: str | None) -> str | None:
-    """Return the reason if the backend lacks a feature that no kernel has; None without a backend."""
+    """Return the reason why the backend leaves a scenario out; None without a backend."""
     if backend is None:
         return None
-    missing = BEYOND_KERNELS - traits_of(backend).can
+    traits = traits_of(backend)
+    missing = (FEATURES if traits.clock == "real" else BEYOND_KERNELS) - traits.can
     reasons = (lacking(backend, feature, words) for feature, words in needed(scenario).items() if feature in missing)
     return next(reasons, None)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from longfat.backends.registry import LACKING
 from longfat.plan.model import Plan
 from longfat.spec.plain import canonical_json
 from longfat.system.checksums import write_checksums
@@ -88,3 +89,15 @@ def read_lock(path: Path) -> Plan:
 def _damaged(path: Path, reason: str) -> RecordError:
     hint = "delete it and create it again with `longfat run STUDY`; runs on disk are kept"
     return RecordError(f"the lock is damaged, or of another version of Longfat: {reason}", where=str(path), hint=hint)
+
+
+def left_out_by_backend(path: Path) -> dict[str, str]:
+    """Return the reason by experiment why the backend left out points, from a lock without a check of its digests.
+
+    Empty without a readable lock: its readers report that.
+    """
+    try:
+        excluded = json.loads(path.read_text(encoding="ascii"))["excluded"]
+        return {one["experiment"]: one["reason"] for one in excluded if one["reason"].startswith(f"{LACKING} ")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}

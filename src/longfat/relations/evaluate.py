@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from longfat.dataset.load import Dataset
@@ -89,9 +89,13 @@ class Rule:
 
 @dataclass(frozen=True)
 class Grounds(Readings):
-    """A study and the dataset of its runs."""
+    """A study and the dataset of its runs.
+
+    ``left_out`` has, by experiment, the reason why the backend left some of its points out.
+    """
 
     dataset: Dataset
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def pool(self) -> Pool:

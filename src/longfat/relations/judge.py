@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from longfat.dataset.load import load_dataset
+from longfat.plan.lockfile import left_out_by_backend
 from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, category_of
 from longfat.relations.evaluate import Compared, Evidence, Grounds, Rule, comparisons, decided
@@ -98,7 +99,7 @@ def judge(results: Path, study: Study, claims: Sequence[Claim], files: Iterable[
     Its checksums include the dataset and the ``files`` of the study. Raises RigError if the dataset is missing or
     nothing can be written.
     """
-    grounds = Grounds(study, load_dataset(results))
+    grounds = Grounds(study, load_dataset(results), left_out_by_backend(results / "lock.json"))
     papers = printed_numbers(claims, study)
     verdicts = [decide(claim, grounds, papers) for claim in claims]
     first = keep_first(results, claims, before_runs=False)
@@ -166,6 +167,10 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
     else:
         evidence = decided(_parts(claim, grounds, (papers or {}).get(claim.id)))
         word, why, reason = _combined(evidence)
+        if word == "not reproduced" and claim.scenario_differs:
+            why, reason = "scenario differs", f"{claim.scenario_differs}: {why}, {reason}"
+    if why == "runs missing" and (lacking := _left_out(claim, grounds)):
+        word, why, reason = "not testable", None, lacking
     instead = decided(one for relation in claim.instead for one in comparisons(relation, grounds, _rule(claim)))
     deviation, reason = _deviation(claim, word, reason, instead)
     marked = claim.inconsistent
@@ -188,11 +193,20 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
     )
 
 
+def _left_out(claim: Claim, grounds: Grounds) -> str | None:
+    """Return the reason why the backend has no run for a part of the claim; None if it executes all of them."""
+    if not grounds.left_out:
+        return None
+    chosen = (one for of in claim.relations for one in of.selections(grounds.study, grounds.values_of))
+    empty = (one.experiment for one in chosen if not one.chosen(grounds.dataset))
+    return next((grounds.left_out[name] for name in empty if name in grounds.left_out), None)
+
+
 def _deviation(
     claim: Claim, word: Word, reason: str | None, instead: tuple[Evidence, ...]
 ) -> tuple[str | None, str | None]:
     """Return the deviation if the runs show it, and the verdict's reason with the result of the deviation."""
-    if claim.deviation is None or word == "undecided":
+    if claim.deviation is None or word in ("undecided", "not testable"):
         return None, reason
     if word != "not reproduced":
         return None, f"the stated deviation was not found: {claim.deviation}"

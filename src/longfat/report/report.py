@@ -23,9 +23,9 @@ from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.figures.drawing import check_figures
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
-from longfat.relations.claims import claim_nouns
+from longfat.relations.claims import Change, claim_nouns
 from longfat.relations.counting import Counts, tally
-from longfat.relations.headlines import RULE, JudgedHeadline, judged_headlines
+from longfat.relations.headlines import RULE, JudgedHeadline, claim_words, judged_headlines
 from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
 from longfat.relations.outcomes import WORDS, Word
 from longfat.report.explorer import explorer_data
@@ -180,8 +180,13 @@ class Report:
         """The paper's main conclusions, judged from the claims; the numbers are of the evidence."""
         if self.evidence:
             return self.evidence.headlines
-        words = {verdict.claim: verdict.verdict for verdict in self.verdicts}
+        words = claim_words(self.verdicts)
         return judged_headlines(self.folder.headlines, words, lambda _: None)
+
+    @property
+    def changes(self) -> list[Change]:
+        """The criteria that changed after the first run of their claims."""
+        return list(dict.fromkeys(change for claim in self.folder.claims for change in claim.changes))
 
     @cached_property
     def readme(self) -> Readme:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks on files and folders: one process at a time holds one, until it ends at the latest (flock(2)).
+"""Locks on files and folders: one process at a time holds one unless it is shared, until its end (flock(2)).
 
 Standard library only.
 """
@@ -15,10 +15,11 @@ from pathlib import Path
 
 
 @contextmanager
-def hold(path: Path, *, wait: bool = True, folder: bool = False) -> Iterator[int]:
+def hold(path: Path, *, wait: bool = True, folder: bool = False, shared: bool = False) -> Iterator[int]:
     """Lock the file ``path``, creating it if missing, or the ``folder`` of that name; yield its descriptor.
 
-    Waits until no other process holds it; without ``wait`` raises BlockingIOError in that case. Raises OSError.
+    Waits until no other process holds it; without ``wait`` raises BlockingIOError in that case. Several processes may
+    hold a ``shared`` lock at a time. Raises OSError.
     """
     if not folder:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +27,7 @@ def hold(path: Path, *, wait: bool = True, folder: bool = False) -> Iterator[int
     try:
         if not folder:
             _deny_readers(descriptor)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
         yield descriptor
     finally:
         os.close(descriptor)

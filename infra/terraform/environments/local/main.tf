@@ -47,7 +47,7 @@ locals {
       ["-drive", "file=${local.files[name]}.raw,format=raw,if=none,id=root", "-device", "virtio-blk-pci,drive=root"],
       ["-drive", "file=${local.files[name]}.seed,format=raw,if=none,id=seed,readonly=on"],
       ["-device", "virtio-blk-pci,drive=seed,serial=longfat-seed"],
-      ["-netdev", "user,id=ssh,restrict=on,ipv6=off,net=192.168.127.0/24,hostfwd=tcp:127.0.0.1:${host.ssh_port}-:22"],
+      ["-netdev", "user,id=ssh,restrict=${var.isolated ? "on" : "off"},ipv6=off,net=192.168.127.0/24,hostfwd=tcp:127.0.0.1:${host.ssh_port}-:22"],
       ["-device", "virtio-net-pci,netdev=ssh,mac=${local.macs[name]["ssh"]}"],
       flatten([for link, end in local.ends_of[name] : [
         "-netdev", join(",", [

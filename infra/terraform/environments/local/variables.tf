@@ -121,6 +121,12 @@ variable "accelerator" {
   }
 }
 
+variable "isolated" {
+  description = "Whether the machines reach only this host. A worker must fetch packages."
+  type        = bool
+  default     = true
+}
+
 variable "boot_timeout_s" {
   description = "Longest wait for SSH of each machine in seconds; 0 does not wait."
   type        = number

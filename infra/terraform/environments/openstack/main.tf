@@ -130,6 +130,12 @@ resource "openstack_compute_instance_v2" "this" {
   timeouts {
     create = "60m"
   }
+
+  # Either would erase the machine: Nova creates it again for other user data, and rebuilds it in place for another name
+  # of its image. The packet filter follows changed prefixes by Ansible.
+  lifecycle {
+    ignore_changes = [user_data, image_name]
+  }
 }
 
 resource "openstack_networking_floatingip_v2" "this" {

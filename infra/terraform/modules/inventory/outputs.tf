@@ -17,8 +17,8 @@ output "inventory" {
   }
 
   precondition {
-    condition     = alltrue([for host in local.hosts : length(host.nics) > 0])
-    error_message = "Each host must be an end of a link."
+    condition     = alltrue([for host in local.hosts : length(host.nics) > 0 || host.role == "worker"])
+    error_message = "Each host but a worker must be an end of a link."
   }
 
   precondition {

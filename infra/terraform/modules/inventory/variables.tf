@@ -87,13 +87,16 @@ variable "hosts" {
   }
 
   validation {
-    condition     = alltrue([for host in var.hosts : contains(["sender", "receiver", "router"], host.role)])
-    error_message = "A host's role is sender, receiver or router."
+    condition     = alltrue([for host in var.hosts : contains(["sender", "receiver", "router", "worker"], host.role)])
+    error_message = "A host's role is sender, receiver, router or worker."
   }
 
   validation {
-    condition     = length(setsubtract(["sender", "receiver"], [for host in var.hosts : host.role])) == 0
-    error_message = "There must be at least one sender and one receiver."
+    condition = length(var.hosts) > 0 && alltrue([for host in var.hosts : host.role == "worker"]) || (
+      length(setsubtract(["sender", "receiver"], [for host in var.hosts : host.role])) == 0 &&
+      alltrue([for host in var.hosts : host.role != "worker"])
+    )
+    error_message = "There must be workers only, or at least one sender and one receiver."
   }
 
   validation {

@@ -12,9 +12,9 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from longfat.backends.testbed.folder import INVENTORY
-from longfat.spec.runspec import Role
 from longfat.system.errors import Problem, StudyError
 
+WORKER = "worker"  # role of a machine that executes runs in virtual time; it has no links
 SCHEMA = Path(__file__).resolve().parents[4] / "infra" / "inventory.schema.json"
 
 
@@ -23,7 +23,7 @@ class Host:
     """A machine: its role, its address for SSH, and the links it has a card for. ``placement`` describes it."""
 
     name: str
-    role: Role
+    role: str
     address: str
     port: int
     user: str
@@ -72,14 +72,16 @@ def load_inventory(file: Path, hint: str | None = None) -> dict[str, Any]:
         raise StudyError("no lab here: the inventory is missing", where=str(file), hint=hint) from error
     except (OSError, ValueError) as error:
         raise StudyError(f"the lab's inventory is unreadable: {error}", where=str(file), hint=hint) from error
+    if problems := tuple(Problem(str(file), None, key, message) for key, message in problems_of(data)):
+        raise StudyError("the lab's inventory is invalid", problems=problems)
+    return dict(data)
+
+
+def problems_of(data: Any) -> list[tuple[str, str]]:
+    """Return key and message of each problem of an inventory."""
     schema = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     faults = sorted(schema.iter_errors(data), key=lambda fault: fault.json_path)
-    problems = [Problem(str(file), None, fault.json_path, fault.message) for fault in faults] or [
-        Problem(str(file), None, key, message) for key, message in _contradictions(data)
-    ]
-    if problems:
-        raise StudyError("the lab's inventory is invalid", problems=tuple(problems))
-    return dict(data)
+    return [(fault.json_path, fault.message) for fault in faults] or list(_contradictions(data))
 
 
 def _host(entry: dict[str, Any]) -> Host:

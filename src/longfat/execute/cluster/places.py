@@ -7,12 +7,17 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from longfat.backends.testbed.connect.connection import ssh_options
+from longfat.backends.testbed.folder import NAME, labs_folder
+from longfat.backends.testbed.inventory import WORKER, read_inventory
 from longfat.system.errors import StudyError
 
 ALLOWED = (
-    "slurm, ssh:HOST[:CHECKOUT],..., kubernetes:image=IMAGE[,namespace=NAME], or tls://HOST:PORT of a Dask scheduler"
+    "the name of a lab (`longfat lab list`), slurm, ssh:HOST[:CHECKOUT],..., kubernetes:image=IMAGE[,namespace=NAME],"
+    " or tls://HOST:PORT of a Dask scheduler"
 )
 CHECKOUT = Path(__file__).resolve().parents[4]
+LAB_CHECKOUT = "longfat"  # of a lab's workers, below the home of the user who logs in
 _KEYS = ("image", "namespace")
 
 
@@ -23,17 +28,22 @@ class Slurm:
 
 @dataclass(frozen=True)
 class Host:
-    """The name of a host for ssh(1), and the folder of its checkout."""
+    """A host for ssh(1), and the folder of its checkout.
+
+    ``login`` is the command line of ssh up to the command there; if empty, the user's own ssh and the name are used.
+    """
 
     name: str
     checkout: str = str(CHECKOUT)
+    login: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Ssh:
-    """Hosts that ssh(1) reaches without a password."""
+    """Hosts that ssh(1) reaches without a password, of a ``lab`` or named by the user."""
 
     hosts: tuple[Host, ...]
+    lab: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,17 @@ def read_place(text: str) -> Place:
             return Kubernetes(**given)
     if re.fullmatch(r"tls://[^/]+:\d+", text):
         return Scheduler(text)
+    if NAME.fullmatch(text) and (labs_folder() / text).is_dir():
+        return _lab(labs_folder() / text)
     raise StudyError(f"unknown place {text!r}", where="--on", hint=f"allowed: {ALLOWED}")
+
+
+def _lab(folder: Path) -> Ssh:
+    workers = [host for host in read_inventory(folder).hosts if host.role == WORKER]
+    if not workers:
+        hint = "`--backend hosts` uses its hosts; `longfat lab up ENVIRONMENT --workers N` makes workers"
+        raise StudyError(f"the lab {folder.name} has no workers", where="--on", hint=hint)
+    return Ssh(tuple(Host(host.name, LAB_CHECKOUT, tuple(ssh_options(host, folder))) for host in workers), folder)
 
 
 def _host(text: str) -> Host:

@@ -25,6 +25,7 @@ from distributed.security import Security
 from longfat.execute.cluster import kubernetes, ssh
 from longfat.execute.cluster.places import Place, Scheduler, Slurm, Ssh
 from longfat.execute.cluster.quiet import QuietScheduler
+from longfat.execute.cluster.ssh import LOOPBACK, Tunnel
 from longfat.system.errors import RigError
 from longfat.system.events import EventSink
 
@@ -85,13 +86,14 @@ def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Sessio
         hosts = own.enter_context(ssh.Hosts(events))  # closed after the scheduler, whose end also ends the workers
         security = Security.temporary()
         options = {"protocol": "tls://", "security": security, "port": 0, "dashboard": False}
+        options |= {"host": LOOPBACK} if isinstance(place, Ssh) else {}
         scheduler = {"cls": QuietScheduler, "options": options}
         cluster = own.enter_context(SpecCluster(scheduler=scheduler, workers={}, security=security))
         client = own.enter_context(Client(cluster))
         if isinstance(place, Ssh):
             threads = math.ceil(need.jobs / len(place.hosts)) if need.jobs else 0  # 0: as many as a host has CPUs
-            words = partial(worker_words, cluster.scheduler_address, threads)
-            hosts.start(place.hosts, words, pem_of(security))
+            port = int(cluster.scheduler_address.rpartition(":")[2])
+            hosts.start(place.hosts, port, partial(_tunnelled, threads), pem_of(security))
             yield Session(client, hosts.check)
         else:
             pods = place, need.folder.parent.name, need.workers, need.memory_bytes + BASE_BYTES
@@ -152,6 +154,13 @@ def worker_words(address: str, threads: int, pem: str) -> list[str]:
     words = ["-m", "distributed.cli.dask_worker", address, "--worker-class", WORKER_CLASS, "--no-nanny"]
     words += ["--no-dashboard", "--nthreads", str(threads), "--memory-limit", "0", "--death-timeout", str(DEATH_S)]
     return [*words, "--protocol", "tls", "--tls-ca-file", pem, "--tls-cert", pem, "--tls-key", pem]
+
+
+def _tunnelled(threads: int, tunnel: Tunnel, pem: str) -> list[str]:
+    """Return the words of a worker behind a tunnel."""
+    words = worker_words(f"tls://{LOOPBACK}:{tunnel.scheduler}", threads, pem)
+    words += ["--listen-address", f"tls://{LOOPBACK}:{tunnel.worker}"]
+    return [*words, "--contact-address", f"tls://{LOOPBACK}:{tunnel.contact}"]
 
 
 def _in_file(pem: Path) -> Security:

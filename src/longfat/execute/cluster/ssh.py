@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker on each host that ssh(1) reaches: started over its connection, and ended with it."""
+"""A worker on each host that ssh(1) reaches: started over its connection, and ended with it.
+
+All traffic passes through the connection, so hosts and this machine need no other way to each other.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
+import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -19,6 +24,7 @@ from longfat.system.events import Event, EventSink, Kind, Level
 from longfat.system.parent import end_with_parent
 from longfat.system.processes import limit_files
 
+LOOPBACK = "127.0.0.1"
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
 PATIENCE_S = 15.0
 TAIL_BYTES = 2000
@@ -34,6 +40,15 @@ NODE_NAME={host} {python} {words} --local-directory "$folder" --name {host}
 """
 
 
+@dataclass(frozen=True)
+class Tunnel:
+    """Ports of the loopback addresses: of the ``scheduler`` and the ``worker`` there, and of the worker here."""
+
+    scheduler: int
+    worker: int
+    contact: int
+
+
 class Hosts:
     """The connections to hosts with a worker each, as a context; they end after the session's scheduler."""
 
@@ -41,10 +56,17 @@ class Hosts:
         self._events = events
         self._processes: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
 
-    def start(self, hosts: Sequence[Host], words: Callable[[str], Sequence[str]], pem: str) -> None:
-        """Start a worker on each host, with the ``words`` for a file of the session's key."""
-        for host in hosts:
-            self._processes[host.name] = _login(host, words, pem)
+    def start(
+        self, hosts: Sequence[Host], scheduler: int, words: Callable[[Tunnel, str], Sequence[str]], pem: str
+    ) -> None:
+        """Start a worker on each host for the ``scheduler`` at a port of this machine.
+
+        ``words`` returns the worker's words for a tunnel and a file of the session's key.
+        """
+        for host, tunnel in zip(hosts, _tunnels(len(hosts)), strict=True):
+            forward = ["-R", f"{LOOPBACK}:{tunnel.scheduler}:{LOOPBACK}:{scheduler}"]
+            forward += ["-L", f"{LOOPBACK}:{tunnel.contact}:{LOOPBACK}:{tunnel.worker}"]
+            self._processes[host.name] = _login(host, forward, words(tunnel, '"$folder/session.pem"'), pem)
 
     def check(self) -> None:
         """Report hosts whose worker has ended. Raises RigError if none is left."""
@@ -79,12 +101,27 @@ def _begin() -> None:
     limit_files(MOST_BYTES)
 
 
-def _login(host: Host, words: Callable[[str], Sequence[str]], pem: str) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+def _tunnels(count: int) -> list[Tunnel]:
+    """Return tunnels by ports that are free here, and so most likely there."""
+    with ExitStack() as doors:
+        ports = []
+        for _ in range(3 * count):
+            door = doors.enter_context(socket.socket())
+            door.bind((LOOPBACK, 0))
+            ports.append(int(door.getsockname()[1]))
+    return [Tunnel(*ports[first : first + 3]) for first in range(0, 3 * count, 3)]
+
+
+def _login(
+    host: Host, forward: Sequence[str], words: Sequence[str], pem: str
+) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
-    line = " ".join(word if "$" in word else shlex.quote(word) for word in words('"$folder/session.pem"'))
+    line = " ".join(word if "$" in word else shlex.quote(word) for word in words)
     python = shlex.quote(str(Path(host.checkout) / ".venv/bin/python"))
     script = _SCRIPT.format(host=shlex.quote(host.name), python=python, words=line)
-    command = [*shlex.split(os.environ.get("LONGFAT_SSH", SSH)), host.name, f"sh -c {shlex.quote(script)}"]
+    login = host.login or (*shlex.split(os.environ.get("LONGFAT_SSH", SSH)), host.name)
+    forward = ["-o", "ExitOnForwardFailure=yes", "-o", "ControlPath=none", *forward]
+    command = [*login[:-1], *forward, login[-1], f"sh -c {shlex.quote(script)}"]
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

@@ -42,7 +42,7 @@ class Changes:
 def read_changes(plan: Mapping[str, Any]) -> Changes:
     """Return the changes in the output of ``terraform show -json``."""
     resources = [
-        (SIGNS.get(tuple(entry["change"]["actions"]), REPLACED), str(entry["address"]))
+        (SIGNS.get(tuple(entry["change"]["actions"]), REPLACED), f"{entry['address']}{_reason(entry['change'])}")
         for entry in plan.get("resource_changes", ())
         if entry["change"]["actions"] not in (["no-op"], ["read"])
     ]
@@ -50,6 +50,16 @@ def read_changes(plan: Mapping[str, Any]) -> Changes:
     lines = (f"{name}: {it['role']}, {it.get('machine_type') or 'type not stated'}" for name, it in machines.items())
     expires = (plan.get("variables", {}).get("tags", {}).get("value") or {}).get("expires")
     return Changes(tuple(resources), tuple(sorted(lines)), datetime.fromisoformat(expires) if expires else None)
+
+
+def _reason(change: Mapping[str, Any]) -> str:
+    """Return the names of the attributes that an update or a replacement changes."""
+    before, after = change.get("before"), change.get("after")
+    if not before or not after:
+        return ""
+    unknown = {name for name, it in (change.get("after_unknown") or {}).items() if it is True}
+    names = sorted(name for name in {*before, *after} - unknown if before.get(name) != after.get(name))
+    return f" ({', '.join(names)})" if names else ""
 
 
 def describe(changes: Changes, price: Price, now: datetime, *, rented: bool) -> Iterator[str]:
@@ -85,6 +95,30 @@ def refuse_expired(changes: Changes, now: datetime, where: str) -> None:
             where=where,
             hint="state a later tags.expires, or destroy the lab",
         )
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The longest life of a lab in hours, and its highest cost, as the user states them; None allows any."""
+
+    hours: float | None = None
+    cost: float | None = None
+
+
+def refuse_beyond(ceiling: Ceiling, changes: Changes, price: Price, now: datetime) -> None:
+    """Raise StudyError if the lab may live longer, or cost more, than the ceiling, or if neither is known."""
+    hours = changes.hours(now)
+    if ceiling.hours is not None and (hours is None or hours > ceiling.hours):
+        life = "has no expiry" if hours is None else f"lives {hours:.1f} h"
+        raise StudyError(f"the lab {life}, allowed {ceiling.hours:g} h", where="--max-hours", hint="state tags.expires")
+    if ceiling.cost is None:
+        return
+    if price.hourly is None or hours is None:
+        missing = "expiry (tags.expires)" if hours is None else "price of an hour (--hourly-price)"
+        raise StudyError(f"the cost is unknown without an {missing}", where="--max-cost")
+    if (cost := hours * price.hourly) > ceiling.cost:
+        words = f"the lab costs up to {cost:.2f} {price.currency}, allowed {ceiling.cost:g}"
+        raise StudyError(words, where="--max-cost", hint="state an earlier tags.expires, or fewer machines")
 
 
 def _utc(moment: datetime | None) -> str:

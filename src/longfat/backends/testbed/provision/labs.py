@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from longfat.backends.testbed.folder import STATE, lab_folder, labs_folder
+from longfat.backends.testbed.folder import INVENTORY, STATE, lab_folder, labs_folder
+from longfat.backends.testbed.provision.existing import EXISTING
 from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
+from longfat.system.locks import hold
 
 INFRA = Path(__file__).resolve().parents[5] / "infra"
-ENVIRONMENTS = {
-    name: INFRA / "terraform/environments" / name for name in ("local", "libvirt", "openstack", "latitude", "existing")
-}
+MODULES = {name: INFRA / "terraform/environments" / name for name in ("local", "libvirt", "openstack", "latitude")}
+ENVIRONMENTS = (*MODULES, EXISTING)
 RENTED = frozenset({"openstack", "latitude"})  # cost money, or an allocation
 
 
@@ -68,6 +71,19 @@ def open_lab(environment: str | None, name: str | None) -> Lab:
     return Lab(chosen, folder, environment or (standing.environment if standing else None), standing)
 
 
+@contextmanager
+def use_lab(folder: Path) -> Iterator[None]:
+    """Keep commands that change the lab in ``folder`` away while a study uses it. Raises RigError if one is at work."""
+    with ExitStack() as own:
+        try:
+            own.enter_context(hold(folder, wait=False, folder=True, shared=True))
+        except BlockingIOError:
+            raise RigError(f"another command changes the lab {folder.name}", hint="wait until it ends") from None
+        except FileNotFoundError:
+            raise StudyError(f"unknown lab {folder.name!r}", hint="`longfat lab list` shows the labs") from None
+        yield
+
+
 def all_labs() -> list[str]:
     """Return the names of all folders of labs, sorted."""
     folder = labs_folder()
@@ -91,7 +107,7 @@ def read_state(folder: Path) -> Standing | None:
         expires = datetime.fromisoformat(tags["expires"]) if tags.get("expires") else None
         return Standing(str(lab["environment"]), str(tags["study"]), str(tags["owner"]), expires, count)
     except FileNotFoundError:
-        return None
+        return _noted(folder / INVENTORY)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RigError(
             f"Terraform's state is unreadable, so the lab's machines are unknown ({type(error).__name__}: {error})",
@@ -100,9 +116,22 @@ def read_state(folder: Path) -> Standing | None:
         ) from error
 
 
+def _noted(path: Path) -> Standing | None:
+    """Return the machines of a lab of existing machines by its inventory, or None."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        tags, expires = data["tags"], data["tags"]["expires"]
+        life = datetime.fromisoformat(expires) if expires else None
+        if data["environment"] == EXISTING:
+            return Standing(EXISTING, str(tags["study"]), str(tags["owner"]), life, len(data["hosts"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # `up` writes it again
+    return None
+
+
 def _require_environment(name: str) -> None:
     if name not in ENVIRONMENTS:
         message, hint = unknown("environment", name, ENVIRONMENTS)
         raise StudyError(message, hint=hint)
-    if not ENVIRONMENTS[name].is_dir():
-        raise RigError("the Terraform modules are missing", where=str(ENVIRONMENTS[name]), hint="labs need a checkout")
+    if not INFRA.is_dir():
+        raise RigError("the folder infra is missing", where=str(INFRA), hint="labs need a checkout")

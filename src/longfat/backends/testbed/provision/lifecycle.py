@@ -30,10 +30,14 @@ from longfat.backends.testbed.folder import (
     SETTINGS,
     STATE,
     TERRAFORM_DATA,
+    VARIABLES,
 )
-from longfat.backends.testbed.provision.labs import ENVIRONMENTS, INFRA, Lab
+from longfat.backends.testbed.inventory import WORKER, load_inventory
+from longfat.backends.testbed.provision.existing import EXISTING
+from longfat.backends.testbed.provision.labs import INFRA, MODULES, Lab
 from longfat.backends.testbed.provision.local import choose_variables
 from longfat.backends.testbed.provision.terraform import Terraform, check_variables, find_program, interrupts_for_child
+from longfat.backends.testbed.provision.worker import pack_worker
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
 from longfat.system.errors import RigError, StudyError
@@ -42,6 +46,7 @@ from longfat.system.locks import hold
 
 ANSIBLE = INFRA / "ansible"
 KERNEL = "kernel_booted_package"
+LOOK = "preflight"  # tag of the tasks that find reasons against preparing a machine
 GENERATED = (PLAN, CHOSEN, INVENTORY, ANSIBLE_INVENTORY, KNOWN_HOSTS, STATE, f"{STATE}.backup")
 Say = Callable[[str], None]
 
@@ -59,7 +64,7 @@ def lock_lab(lab: Lab) -> Iterator[None]:
             own.callback((lab.folder / PLAN).unlink, missing_ok=True)
             yield
         except BlockingIOError:
-            raise RigError(f"another command works on the lab {lab.name}", hint="wait until it ends") from None
+            raise RigError(f"a study or another command uses the lab {lab.name}", hint="wait until it ends") from None
         except OSError as error:
             raise RigError(
                 f"a file of the lab {lab.name} cannot be used: {error.strerror}",
@@ -68,21 +73,32 @@ def lock_lab(lab: Lab) -> Iterator[None]:
             ) from error
 
 
-def prepare(lab: Lab, say: Say) -> None:
-    """Write the variables that have defaults, and check the lab's variables. Raises StudyError, RigError."""
+def prepare(lab: Lab, say: Say, workers: int = 0) -> None:
+    """Write the variables that have defaults, and check the lab's variables. Raises StudyError, RigError.
+
+    With ``workers`` the lab has this number of machines, which execute runs in virtual time.
+    """
     assert lab.environment is not None
-    find_program()
     if re.search(r"\s", str(lab.folder)):
         raise StudyError("ssh takes no path with a blank", where=str(lab.folder), hint="set LONGFAT_LABS")
+    if lab.environment == EXISTING:
+        if workers:
+            raise StudyError("the machines exist already", where="--workers", hint=f"{VARIABLES} lists them, by role")
+        return
+    find_program()
     if lab.environment == "local" and lab.standing is None:
-        choose_variables(lab.folder, say)
-    check_variables(lab.folder, ENVIRONMENTS[lab.environment])
+        choose_variables(lab.folder, workers, say)
+    elif workers:
+        hosts = {f"worker{number + 1}": {"role": WORKER} for number in range(workers)}
+        lab.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(lab.folder / CHOSEN, json.dumps({"hosts": hosts, "links": {}}, indent=2) + "\n", 0o600)
+    check_variables(lab.folder, MODULES[lab.environment])
 
 
 def ready_terraform(lab: Lab, again: str, say: Say) -> Terraform:
     """Return Terraform, initialised for the lab. Raises RigError."""
     assert lab.environment is not None
-    terraform = Terraform(find_program(), ENVIRONMENTS[lab.environment], lab.folder, again)
+    terraform = Terraform(find_program(), MODULES[lab.environment], lab.folder, again)
     say(f"terraform: lab {lab.name} in {lab.folder}")
     terraform.initialise()
     return terraform
@@ -101,8 +117,8 @@ def note_inventory(lab: Lab, inventory: dict[str, Any]) -> None:
         )
 
 
-def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
-    """Prepare the hosts with the roles of infra/ansible.
+def provision(lab: Lab, options: Sequence[str], say: Say, confirm: Say) -> None:
+    """Prepare the hosts with the roles of infra/ansible, after ``confirm`` if they restart into another kernel.
 
     Raises RigError if the lab is not up, the kernel cannot be built or a host fails, StudyError on unreadable settings.
     """
@@ -111,15 +127,31 @@ def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
     argv: list[str | Path] = [ANSIBLE / "provision", lab.folder / INVENTORY, lab.folder]
     if (lab.folder / KEY).exists():
         argv += ["--private-key", lab.folder / KEY]
-    own = [ENVIRONMENTS[lab.environment] / SETTINGS] if lab.environment else []
+    own = [MODULES[lab.environment] / SETTINGS] if lab.environment in MODULES else []
     settings = [path for path in (*own, lab.folder / SETTINGS) if path.exists()]
     argv += [word for path in settings for word in ("--extra-vars", f"@{path}")]
-    if not any(KERNEL in _read_settings(path) for path in settings):
-        argv += ["--extra-vars", json.dumps({KERNEL: str(build_kernel(X86_64, say=say).path)})]
+    hosts = load_inventory(lab.folder / INVENTORY)["hosts"]
+    workers = any(host["role"] == WORKER for host in hosts)
+    stated = [found[KERNEL] for path in settings if KERNEL in (found := _read_settings(path))]
+    kernel = "" if workers else str(stated[-1] if stated else build_kernel(X86_64, say=say).path)
+    if not workers and not stated:
+        argv += ["--extra-vars", json.dumps({KERNEL: kernel})]
+    if kernel and "--check" not in options:
+        _run_playbook(lab, [*argv, *options, "--tags", LOOK])
+        confirm(f"{len(hosts)} machines restart, unless {Path(kernel).name} runs there already")
+        options = [*options, "--skip-tags", LOOK]
     with tempfile.TemporaryDirectory(prefix=".provision-", dir=lab.folder) as scratch:
+        if workers:
+            argv += ["--extra-vars", json.dumps(pack_worker(Path(scratch) / "worker.tar.gz", say))]
+        _run_playbook(lab, [*argv, *options])
+
+
+def _run_playbook(lab: Lab, argv: Sequence[str | Path]) -> None:
+    """Start Ansible. Raises RigError with the machines that were not prepared."""
+    with tempfile.TemporaryDirectory(prefix=".retry-", dir=lab.folder) as scratch:
         retry = {"ANSIBLE_RETRY_FILES_ENABLED": "1", "ANSIBLE_RETRY_FILES_SAVE_PATH": scratch}
         with interrupts_for_child():
-            status = subprocess.run([*argv, *options], env={**os.environ, **retry}, check=False).returncode
+            status = subprocess.run(argv, env={**os.environ, **retry}, check=False).returncode
         failed = ",".join(line for path in Path(scratch).glob("*.retry") for line in path.read_text().split())
     if failed:
         again = f"{lab.command('provision')} -- --limit {failed}"
@@ -133,7 +165,7 @@ def provision(lab: Lab, options: Sequence[str], say: Say) -> None:
 
 def remove_files(lab: Lab) -> tuple[str, ...]:
     """Remove the generated files of a destroyed lab, and its folder if it is empty; return the names of the rest."""
-    keys = (KEY, f"{KEY}.pub") if (lab.folder / CHOSEN).exists() else ()  # otherwise the key is the user's
+    keys = (KEY, f"{KEY}.pub") if lab.environment == "local" else ()  # otherwise the key is the user's
     for name in (*keys, *GENERATED):
         (lab.folder / name).unlink(missing_ok=True)
     shutil.rmtree(lab.folder / TERRAFORM_DATA, ignore_errors=True)

@@ -11,8 +11,10 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from longfat.backends.testbed.folder import CHOSEN, KEY
+from longfat.backends.testbed.inventory import WORKER
 from longfat.builds.disk import build_disk
 from longfat.builds.packages import require_programs
 from longfat.system.errors import RigError, StudyError
@@ -25,8 +27,10 @@ FOLDER_BYTES = 70  # the environment's limit: names of sockets have to fit
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
 
 
-def choose_variables(folder: Path, say: Callable[[str], None]) -> None:
-    """Write the variables of a lab of three small machines, and its key, into ``folder``, which is created.
+def choose_variables(folder: Path, workers: int, say: Callable[[str], None]) -> None:
+    """Write the variables of a lab, and its key, into ``folder``, which is created.
+
+    The lab has ``workers``, or with 0 of them three small machines for paths.
 
     Raises RigError if a program is missing or the disk cannot be built, StudyError if the folder's path is unsuitable.
     """
@@ -45,14 +49,19 @@ def choose_variables(folder: Path, say: Callable[[str], None]) -> None:
         "tags": {"study": "any", "owner": _owner()},
         "folder": str(machines),
         "image": str(image),
-        "hosts": {
-            role: {"role": role, "ssh_port": port, "cpus": 1, "memory_mib": 512}
-            for role, port in zip(ROLES, free_ports(len(ROLES)), strict=True)
-        },
+        **_machines(workers),
         "ssh_public_key": _public_key(folder / KEY),
         "boot_timeout_s": 900,  # emulation on a busy machine
     }
     write_whole(folder / CHOSEN, json.dumps(variables, indent=2) + "\n", 0o600)
+
+
+def _machines(workers: int) -> dict[str, Any]:
+    names = {f"worker{number + 1}": WORKER for number in range(workers)} or {role: role for role in ROLES}
+    size = {"cpus": 1, "memory_mib": 2048 if workers else 512}
+    ports = zip(names.items(), free_ports(len(names)), strict=True)
+    hosts = {name: {"role": role, "ssh_port": port, **size} for (name, role), port in ports}
+    return {"hosts": hosts} | ({"links": {}, "isolated": False} if workers else {})
 
 
 def free_ports(count: int) -> Iterator[int]:

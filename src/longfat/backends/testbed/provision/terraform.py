@@ -56,8 +56,8 @@ def check_variables(folder: Path, module: Path) -> None:
     declared = dict(re.findall(r'^variable "(\w+)" {\n(.*?)^}', text, flags=re.MULTILINE | re.DOTALL))
     required = {name for name, body in declared.items() if not re.search(r"^  default\s*=", body, flags=re.MULTILINE)}
     path = folder / VARIABLES
-    stated = _read_object(path)
-    chosen = _read_object(folder / CHOSEN)
+    stated = read_object(path)
+    chosen = read_object(folder / CHOSEN)
     problems = [Problem(str(path), None, name, "missing") for name in sorted(required - stated.keys() - chosen.keys())]
     for name in sorted(stated.keys() - declared.keys()):
         problems.append(Problem(str(path), None, name, "unknown variable", nearest(name, declared)))
@@ -66,7 +66,7 @@ def check_variables(folder: Path, module: Path) -> None:
         raise StudyError(f"wrong variables of environment {module.name}", problems=tuple(problems), hint=hint)
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file, empty if there is no file. Raises StudyError."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-terraform {
-  required_version = ">= 1.6"
-
-  # The path of the state is given by -backend-config=path=FILE.
-  backend "local" {}
-}

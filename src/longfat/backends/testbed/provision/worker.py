@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The archive that makes a machine a worker: code, and the kernels and image of the cache folder. Contacts nobody."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from longfat.backends.registry import DEFAULT_BACKEND, open_backend
+from longfat.system.cache import cache_folder
+
+ROOT = Path(__file__).resolve().parents[5]
+CODE = ("src", "kernels", "images", "pyproject.toml", "requirements.lock", "requirements-cluster.lock", "LICENSE")
+KERNEL_FILES = ("kernel.json", "linux")
+
+
+def pack_worker(target: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Write the archive, with paths below the home of a worker's user; return the variables of the role ``worker``.
+
+    Missing kernel and image are built before. Raises RigError if a build fails.
+    """
+    pins = open_backend(DEFAULT_BACKEND, {}, say=say).pins()
+    say(f"packing code, kernels and image for the workers into {target}")
+    cache = cache_folder()
+    with (
+        target.open("wb") as file,
+        gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed,  # equal content gives equal bytes
+        tarfile.open(fileobj=packed, mode="w") as archive,
+    ):
+        for name in CODE:
+            archive.add(ROOT / name, f"longfat/{name}", filter=_without_bytecode)
+        for kernel in sorted(cache.glob("kernels/[!.]*/linux")):
+            for name in KERNEL_FILES:
+                path = kernel.with_name(name)
+                archive.add(path, f".cache/longfat/{path.relative_to(cache)}")
+        for image in sorted(cache.glob("images/[!.]*/image.json")):
+            archive.add(image.parent, f".cache/longfat/{image.parent.relative_to(cache)}")
+    with target.open("rb") as whole:
+        digest = hashlib.file_digest(whole, "sha256").hexdigest()
+    return {"worker_archive": str(target), "worker_sha256": digest, "worker_pins": pins}
+
+
+def _without_bytecode(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if member.name.endswith("__pycache__") else member
