@@ -19,7 +19,7 @@ from longfat.dataset.load import load_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.rows import Conflict, Row, ValueKey, merge
-from longfat.evidence.store import read_rows
+from longfat.evidence.store import read_rows, write_rows
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import decide
 from longfat.report.markdown import PAGE
@@ -285,3 +285,31 @@ def test_a_run_that_two_experiments_need_is_evidence_for_both(tmp_path: Path, mo
     assert "17 runs added" in add(tmp_path / "results" / "small")
     rows = [row for own in read_rows(study, "small").values() for row in own.values()]
     assert len(rows) == 17 and len({row.run_id for row in rows}) == 9
+
+
+def test_a_missing_repetition_is_named_and_its_claims_are_undecided(study: Path) -> None:
+    path = file_of(study, "delay")
+    lines = path.read_text(encoding="ascii").splitlines()
+    gone = next(line for line in lines[1:] if '"repetition":1,' in line)
+    path.write_text("".join(f"{line}\n" for line in lines if line != gone), encoding="ascii")
+    one = evidence_of(StudyFolder(study), read_baselines(study.parents[1] / FOLDER))
+    assert one is not None
+    (judged,) = (item for item in one.judged if item.verdict.claim == "window-limits")
+    assert (judged.verdict.verdict, judged.verdict.why) == ("undecided", "runs missing")
+    assert json.loads(gone)["scenario"] in " ".join(one.exclusions) and "repetition 1" in " ".join(one.exclusions)
+
+
+def test_a_withdrawn_row_does_not_come_back(study: Path) -> None:
+    path = file_of(study, "one-drop")
+    text = path.read_text(encoding="ascii")
+    wrong = text.splitlines()[1]
+    withdrawal = json.dumps({**json.loads(wrong), "values": {}, "withdrawn": "a wrong clock"})
+    path.write_text(f"{text}{withdrawal}\n{wrong}\n", encoding="ascii")
+    rows = [
+        row for of in read_rows(study, "small").values() for row in of.values() if row.scenario.startswith("one-drop")
+    ]
+    assert [row.withdrawn for row in rows] == ["a wrong clock"]
+    one = evidence_of(StudyFolder(study), read_baselines(study.parents[1] / FOLDER))
+    assert one is not None and any("a wrong clock" in line for line in one.exclusions)
+    write_rows(study, "small", read_rows(study, "small"))
+    assert "a wrong clock" in path.read_text(encoding="ascii") and wrong not in path.read_text(encoding="ascii")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -91,13 +92,27 @@ def test_a_sample_has_runs_of_every_group_however_small_as_long_as_there_are_any
 def test_a_budget_leaves_out_the_runs_that_do_not_fit(study: Path) -> None:
     (folder,) = studies_with_evidence()
     kept = list(rows_that_count(folder, read_baselines(repository_root() / FOLDER)))
-    timed = [dataclasses.replace(one, row=dataclasses.replace(one.row, seconds=30.0 * n)) for n, one in enumerate(kept)]
-    assert [one.row.seconds for one in within(timed, 100.0)] == [0.0, 30.0, 60.0]
-    assert [one.row.seconds for one in within(timed[::-1], 100.0)] == [90.0, 0.0]
+    first = kept[0].seconds
+    assert within(kept, first + kept[1].seconds) == kept[:2]
+    slow = [dataclasses.replace(one, row=dataclasses.replace(one.row, seconds=1e6)) for one in kept]
+    assert within(slow, first) == slow[:1], "a row's own seconds decide nothing"
+
+
+def test_a_sample_of_nothing_verifies_nothing(study: Path) -> None:
     outcome: list[bool] = []
     text = printed(lambda console: outcome.append(repeat_sample(None, "99", 1, -1.0, 1, None, console)))
-    assert outcome == [True]
+    assert outcome == [False]
     assert "0 of 9 runs" in text
+
+
+def test_a_row_whose_values_were_taken_away_differs(study: Path) -> None:
+    path = file_of(study, "one-drop")
+    lines = path.read_text(encoding="ascii").splitlines()
+    path.write_text(
+        "\n".join([lines[0], *(re.sub(r'"values":{[^}]*}', '"values":{}', one) for one in lines[1:])]) + "\n"
+    )
+    same, text = verified()
+    assert not same and "the row has no value" in text
 
 
 def test_reproduce_shows_the_verdicts_of_the_evidence_first_and_compares_with_it_at_the_end(study: Path) -> None:

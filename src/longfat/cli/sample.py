@@ -28,12 +28,14 @@ from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.baselines import Baseline
 from longfat.evidence.compare import difference, sample_of
 from longfat.evidence.judged import evidence_of
+from longfat.evidence.required_values import required_selections
 from longfat.evidence.rows import Row
 from longfat.evidence.store import baselines_with_evidence, read_rows
 from longfat.evidence.stored_dataset import Planned
 from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.results import open_results
 from longfat.plan import build_plan
+from longfat.plan.estimate import seconds_on
 from longfat.plan.lockfile import read_lock, write_lock
 from longfat.study.catalog.stacks import STACKS
 from longfat.system.errors import StudyError
@@ -58,6 +60,21 @@ class Kept:
         """The study and the stack; a sample takes one run of each group in turn."""
         return f"{self.folder.name}, {self.planned.stack}"
 
+    @property
+    def seconds(self) -> float:
+        """The wall time of the run by the plan's model."""
+        run = self.planned.run(self.row.scenario, self.row.repetition)
+        assert run is not None, "the row counts"
+        return seconds_on(self.planned.backend, run.spec)
+
+    @property
+    def stripped(self) -> bool:
+        """Whether the row has no value, although claims or figures ask for one."""
+        if self.row.measured is None or self.row.values:
+            return False
+        folder, of = self.folder, self.planned.scenarios[self.row.scenario].experiment
+        return any(one.experiment == of for one in required_selections(folder.study, folder.claims, folder.figures))
+
 
 @dataclass(frozen=True)
 class Mismatch:
@@ -75,7 +92,7 @@ def repeat_sample(
     """Repeat a sample of the evidence; return whether all of it is byte-identical. Without evidence the result is True.
 
     ``budget`` is in seconds of wall time. In the order drawn, runs are left out that do not fit into the rest of it, by
-    the time that they took when they became evidence.
+    the plan's model: a row's own seconds decide nothing. The result is also False if no run fits.
     """
     known = known_baselines()
     folders = [find_study(name)] if name else studies_with_evidence()
@@ -101,15 +118,15 @@ def repeat_sample(
                 say(out, f"  no baseline lists {one.text()}, which may be the cause")
     differing = [{"run": one.name, "what": one.text, "kept": str(one.place)} for one in mismatches]
     out.result(seed=seed, evidence=len(kept), sample=len(sample), identical=same, differing=differing)
-    return not mismatches
+    return bool(sample) and not mismatches
 
 
 def within(drawn: Iterable[Kept], seconds: float) -> list[Kept]:
     """Return the runs that fit into the seconds, in the order given."""
     found = []
     for one in drawn:
-        if one.row.seconds <= seconds:
-            seconds -= one.row.seconds
+        if (cost := one.seconds) <= seconds:
+            seconds -= cost
             found.append(one)
     return found
 
@@ -194,7 +211,8 @@ def _mismatches(pairs: Iterable[tuple[Kept, Run]], dataset: Dataset) -> Iterator
     Keeps the row, the run as repeated here, and the run that the row was made of if its results are still present.
     """
     for one, run in pairs:
-        if (text := difference(one.row, dataset, run)) is None:
+        text = "the row has no value" if one.stripped else difference(one.row, dataset, run)
+        if text is None:
             continue
         here = dataset.folder.parent / "raw" / run_folder_name(run.scenario, run.repetition, run.run_id)
         before = run_folder_name(one.row.scenario, one.row.repetition, one.row.run_id)

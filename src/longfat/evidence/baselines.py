@@ -106,8 +106,12 @@ def begin(combinations: Iterable[Combination], canaries: Digests, when: str) -> 
     Each run of the check has the kernel of its stack, so ``combinations`` has one for each of these kernels. The order
     of names is the order of time, except within a minute.
     """
-    name = f"{when}-{hashlib.sha256(canonical_json(dict(canaries)).encode()).hexdigest()[:6]}"
+    name = f"{when}-{_digits(canaries)}"
     return Baseline(name, dict(canaries), {}).with_members(combinations, when[:10], "began")
+
+
+def _digits(canaries: Digests) -> str:
+    return hashlib.sha256(canonical_json(dict(canaries)).encode()).hexdigest()[:6]
 
 
 def read_baselines(folder: Path) -> list[Baseline]:
@@ -162,6 +166,8 @@ def _read(path: Path) -> Baseline:
             heads.append(Baseline(data["epoch"], dict(data["canaries"]), {}))
     if len(heads) != 1 or heads[0].name != path.name.removesuffix(SUFFIX):
         raise ValueError("the file must have one head, and the baseline's name must be the name of the file")
+    if heads[0].name.rpartition("-")[2] != _digits(heads[0].canaries):
+        raise ValueError(f"the name does not end in the digits of its checks, {_digits(heads[0].canaries)}")
     return Baseline(heads[0].name, heads[0].canaries, _members(members))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -65,7 +65,8 @@ class Row:
 
     So it is equal for all members of a baseline; ``run_id`` and ``made``, the key of a combination, name the one that
     ran. ``measured`` is the digest of the measurements; in an invalid run it is None, and ``reason`` is given.
-    ``assuming`` has values of the study's unknowns that differ from their defaults.
+    ``assuming`` has values of the study's unknowns that differ from their defaults. A row with the reason ``withdrawn``
+    says that the row of this run with these measurements does not count, even if a merge brings it back.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -82,11 +83,18 @@ class Row:
     )
     reason: StrictStr | None = None
     assuming: Mapping[str, Scalar] = field(default_factory=dict)
+    withdrawn: StrictStr | None = None
 
     @property
     def key(self) -> tuple[str, int, str]:
         """The identity of the run, and the order of rows."""
-        return self.scenario, self.repetition, self.spec
+        mark = "" if self.withdrawn is None else f" withdrawn {self.measured}"
+        return self.scenario, self.repetition, self.spec + mark
+
+    @property
+    def outcome(self) -> tuple[str, int, str, str | None]:
+        """The run with its measurements, which a withdrawal names."""
+        return self.scenario, self.repetition, self.spec, self.measured
 
     @property
     def name(self) -> str:
@@ -109,6 +117,8 @@ class Row:
             data["reason"] = self.reason
         if self.assuming:
             data["assuming"] = dict(self.assuming)
+        if self.withdrawn is not None:
+            data["withdrawn"] = self.withdrawn
         return canonical_json(data)
 
     @classmethod
@@ -146,6 +156,13 @@ def merge(one: Row, other: Row) -> Row:
     assuming = min(one.assuming, other.assuming, key=lambda given: (len(given), canonical_json(dict(given))))
     seconds, values = min(one.seconds, other.seconds), {**one.values, **other.values}
     return replace(first, seconds=seconds, values=values, assuming=assuming)
+
+
+def standing(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows without those that another row withdraws."""
+    every = list(rows)
+    gone = {row.outcome for row in every if row.withdrawn is not None}
+    return [row for row in every if row.withdrawn is not None or row.outcome not in gone]
 
 
 def _outcome(row: Row) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.evidence.rows import Conflict, Row, merge, read_line
+from longfat.evidence.rows import Conflict, Row, merge, read_line, standing
 from longfat.spec.plain import canonical_json
 from longfat.system.errors import Problem, RigError, StudyError
 from longfat.system.files import write_whole
@@ -88,13 +88,13 @@ def read_rows(folder: Path, study: str, baseline: str | None = None) -> Rows:
 
 def merge_rows(one: Rows, other: Rows) -> Rows:
     """Merge two sets of rows. Raises StudyError with every run that has different outcomes."""
-    result = {place: dict(rows) for place, rows in one.items()}
+    result: dict[Place, dict[tuple[str, int, str], Row]] = {}
     problems = []
-    for place, rows in other.items():
+    for place in (*one, *(place for place in other if place not in one)):
         own = result.setdefault(place, {})
-        for key, row in rows.items():
+        for row in standing((*one.get(place, {}).values(), *other.get(place, {}).values())):
             try:
-                own[key] = merge(own[key], row) if key in own else row
+                own[row.key] = merge(own[row.key], row) if row.key in own else row
             except Conflict as error:
                 problems.append(Problem(str(place.path(Path())), None, row.name, f"two outcomes of one run: {error}"))
     if problems:
@@ -130,8 +130,7 @@ def _read(path: Path, place: Place, study: str, problems: list[Problem]) -> Mapp
     except (OSError, UnicodeDecodeError) as error:
         problems.append(Problem(str(path), None, "", f"the file cannot be read: {error}"))
         return {}
-    rows: dict[tuple[str, int, str], Row] = {}
-    began: dict[tuple[str, int, str], int] = {}
+    found: list[tuple[int, Row]] = []
     headed = False
     for number, line in enumerate(lines, start=1):
         try:
@@ -140,19 +139,28 @@ def _read(path: Path, place: Place, study: str, problems: list[Problem]) -> Mapp
                 _check_head(data, place, study)
                 headed = True
                 continue
-            row = Row.read(data)
-            try:
-                rows[row.key] = merge(rows[row.key], row) if row.key in rows else row
-            except Conflict as error:
-                message = f"two outcomes of one run, here and in line {began[row.key]}: {error}"
-                problems.append(Problem(str(path), number, row.name, message))
-            began.setdefault(row.key, number)
+            found.append((number, Row.read(data)))
         except KeyError as error:
             problems.append(Problem(str(path), number, str(error.args[0]), "is missing"))
         except (TypeError, ValueError, RecursionError) as error:
             problems.append(Problem(str(path), number, "", f"the line cannot be read: {error}"))
     if not headed and not any(problem.file == str(path) for problem in problems):
         problems.append(Problem(str(path), 1, "format", "the first line with study and format is missing"))
+    return _merged(path, found, problems)
+
+
+def _merged(path: Path, found: list[tuple[int, Row]], problems: list[Problem]) -> Mapping[tuple[str, int, str], Row]:
+    """Merge the rows of a file, each with its line, and append contradictions to ``problems``."""
+    rows: dict[tuple[str, int, str], Row] = {}
+    began: dict[tuple[str, int, str], int] = {}
+    counted = {id(row) for row in standing(row for _, row in found)}
+    for number, row in ((number, row) for number, row in found if id(row) in counted):
+        try:
+            rows[row.key] = merge(rows[row.key], row) if row.key in rows else row
+        except Conflict as error:
+            message = f"two outcomes of one run, here and in line {began[row.key]}: {error}"
+            problems.append(Problem(str(path), number, row.name, message))
+        began.setdefault(row.key, number)
     return rows
 
 

@@ -8,7 +8,7 @@ now has for that scenario and repetition.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -110,19 +110,35 @@ def ground_of(folder: Path, planned: Planned, rows: Iterable[Row], left_out: Cou
     computed: dict[Hashable, float | str] = {}
     runs = []
     for name, of in planned.scenarios.items():
-        for row in kept.get(name, ()):
+        missing = _gap(kept.get(name, ()))
+        if missing is not None:
+            left_out[f"{planned.profile}: runs of {name}, whose repetition {missing} is missing"] += len(
+                kept.get(name, ())
+            )
+        for row in kept.get(name, ()) if missing is None else ():
             status = "ok" if row.measured else "invalid"
             fixed = (row.spec, of.experiment, name, row.repetition, planned.stack, status, row.reason)
             runs.append(Run(*fixed, factors=of.point.factors, measured=row.measured))
             computed.update(_computed(runs[-1], row, left_out))
-        if name not in kept:
-            missing = (f"missing {name}", of.experiment, name, 1, planned.stack, "missing", "not in the evidence")
-            runs.append(Run(*missing, factors=of.point.factors))
+        if missing is not None:
+            absent = (f"missing {name}", of.experiment, name, missing, planned.stack, "missing")
+            runs.append(Run(*absent, f"repetition {missing} is not in the evidence", factors=of.point.factors))
     return Ground(planned, Grounds(planned.study, EvidenceDataset(folder, tuple(runs), computed)), kept)
+
+
+def _gap(rows: Sequence[Row]) -> int | None:
+    """Return the first missing repetition of rows in order; None if they are 1 to n.
+
+    A row that was left out on purpose must not go unnoticed, so no run of such a scenario counts.
+    """
+    numbers = [row.repetition for row in rows]
+    return next((k for k in range(1, len(numbers) + 1) if numbers[k - 1] != k), None if numbers else 1)
 
 
 def fault_of(row: Row, place: Place, planned: Planned | None, members: Mapping[str, object]) -> str | None:
     """Return the reason why a row does not count, in the plural; None if it counts."""
+    if row.withdrawn is not None:
+        return f"runs that were withdrawn ({row.withdrawn})"
     if row.made not in members:
         return f"runs of a combination ({row.made}) that the baseline does not list"
     if planned is None:

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Iterable, Iterator
 from fnmatch import filter as filter_names
+from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 
 from longfat.metrics.registry import load_own_metrics
 from longfat.relations.bind import RelationError, Scope, check_term, quantity, selection_of
 from longfat.relations.claim_lint import contradicted, grouped
-from longfat.relations.claims import Claim, ClaimsDocument, Needs, Retest, TableClaims, WrittenClaim, placed
+from longfat.relations.claims import Change, Claim, ClaimsDocument, Needs, Retest, TableClaims, WrittenClaim, placed
 from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse, parse_term
 from longfat.relations.tables import CALIBRATED_ON, RETEST, Row, TableError, read_claimed
@@ -41,9 +43,19 @@ def claims_of(source: Source, study: Study) -> tuple[Claim, ...]:
                 yield Finding(("claims", index), message, "give `paper`; only a study without a paper has none")
             yield from _add(written, written.needs or document.needs, ("claims", index), study, claims)
         yield from contradicted(claims, study)
+        for index, change in enumerate(document.changes):
+            for number, name in enumerate(change.claims):
+                if not filter_names([claim.id for claim in claims], name):
+                    known = [claim.id for claim in claims]
+                    yield Finding(("changes", index, "claims", number), *unknown("claim", name, known))
 
-    document_of(source, ClaimsDocument, "claims", "id", check)
-    return grouped(claims, study)
+    document = document_of(source, ClaimsDocument, "claims", "id", check)
+    return tuple(_with_changes(claim, document.changes) for claim in grouped(claims, study))
+
+
+def _with_changes(claim: Claim, changes: Iterable[Change]) -> Claim:
+    own = tuple(one for one in changes if any(fnmatchcase(claim.id, name) for name in one.claims))
+    return dataclasses.replace(claim, changes=own) if own else claim
 
 
 def _unknown_experiments(document: ClaimsDocument, study: Study) -> Iterator[Finding]:
@@ -95,6 +107,7 @@ def _add(
             place=place,
             deviation=written.deviation.reason if written.deviation else None,
             instead=tuple(instead),
+            scenario_differs=written.scenario_differs,
         )
     )
 
@@ -144,6 +157,7 @@ def _add_table(
                 retests=tuple(retests),
                 needs=needs,
                 place=place,
+                scenario_differs=table.scenario_differs,
             )
         )
 

@@ -111,6 +111,9 @@ class _Tested(Closed):
     kind: Kind | None = Field(
         None, description="law: a rule of an algorithm, two runs suffice; construction: true by the set-up of the runs"
     )
+    scenario_differs: f.Text | None = Field(
+        None, description="why the scenario here is not the paper's; the reason behind `not reproduced`"
+    )
     retest: Retest | None = Field(
         None,
         description="difference between the paper's own measurements of the number; in a table for rows with `yes` in"
@@ -157,12 +160,25 @@ class TableClaims(_Tested):
     relation: Templates = Field((), description="relations of a row, which must all hold")
 
 
+class Change(Closed):
+    """A change of the criterion of claims after their first run."""
+
+    claims: tuple[f.Text, ...] = Field(min_length=1, description="ids of claims, or patterns such as `fair-*`")
+    date: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="day of the change")
+    old: f.Text = Field(description="the former criterion")
+    new: f.Text = Field(description="the new criterion")
+    reason: f.Text = Field(description="the reason, with its place in the paper")
+    was: f.Text = Field(description="the verdict by the former criterion, on the runs of that day")
+    became: f.Text = Field(description="the verdict by the new criterion, on the same runs")
+
+
 class ClaimsDocument(Closed):
     """The whole of claims.yaml."""
 
     format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
     needs: Needs | None = Field(None, description="conditions on the runs of claims without `needs`")
+    changes: tuple[Change, ...] = Field((), description="every change of a criterion after its first run")
     tables: tuple[TableClaims, ...] = Field((), description="the paper's tables whose cells are claims")
     claims: tuple[WrittenClaim, ...] = Field((), description="the claims")
 
@@ -174,7 +190,8 @@ class Claim:
     ``paper`` is the paper's statement and ``where`` its place; both are "" for a hypothesis. ``place`` is the claim's
     place in claims.yaml. ``contradicts`` lists the claims that exclude it, ``same_as`` names an earlier claim with the
     same test. ``retests`` has the paper's own retest for each relation. ``deviation`` is the reason why the relations
-    in ``instead`` are known to hold.
+    in ``instead`` are known to hold. ``scenario_differs`` is the difference to the paper's scenario, and ``changes``
+    are those of its criterion after its first run.
     """
 
     id: str
@@ -196,6 +213,8 @@ class Claim:
     place: Path = ()
     deviation: str | None = None
     instead: tuple[Relation, ...] = ()
+    scenario_differs: str | None = None
+    changes: tuple[Change, ...] = ()
 
     @property
     def measured(self) -> bool:

@@ -167,6 +167,8 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
     else:
         evidence = decided(_parts(claim, grounds, (papers or {}).get(claim.id)))
         word, why, reason = _combined(evidence)
+        if word == "not reproduced" and claim.scenario_differs:
+            why, reason = "scenario differs", f"{claim.scenario_differs}: {why}, {reason}"
     if why == "runs missing" and (lacking := _left_out(claim, grounds)):
         word, why, reason = "not testable", None, lacking
     instead = decided(one for relation in claim.instead for one in comparisons(relation, grounds, _rule(claim)))

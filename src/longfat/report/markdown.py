@@ -14,6 +14,7 @@ from pathlib import Path
 from longfat.data.study_folder import NOTES, README
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.relations.bind import RelationError
+from longfat.relations.claims import Change
 from longfat.relations.counting import CATEGORIES, apart
 from longfat.relations.headlines import RULE
 from longfat.relations.outcomes import WORDS
@@ -81,7 +82,31 @@ def verdicts_page(one: Evidenced) -> str:
     for word in WORDS:
         if rows := [_claim(item) for item in one.judged if item.verdict.verdict == word]:
             lines += ["", f"## {word.capitalize()}", "", *table(head, rows)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_changes(one)]) + "\n"
+
+
+def _changes(one: Evidenced) -> Iterator[str]:
+    """Yield the table of criteria that were changed after the first run of their claims."""
+    groups: dict[Change, list[str]] = {}
+    for claim in one.claims:
+        for change in claim.changes:
+            groups.setdefault(change, []).append(f"`{claim.id}`")
+    if groups:
+        yield from ("", "## Criteria that changed after the first run", "")
+        head = (
+            "claims",
+            "date",
+            "former criterion",
+            "criterion",
+            "reason",
+            "verdict before and after, on the same runs",
+        )
+        yield from table(head, (row(change, claims) for change, claims in groups.items()))
+
+
+def row(change: Change, claims: Iterable[str]) -> tuple[str, ...]:
+    """Return the cells of a changed criterion."""
+    return ", ".join(claims), change.date, change.old, change.new, change.reason, f"{change.was}; {change.became}"
 
 
 def _claim(item: Judged) -> tuple[str, ...]:
