@@ -22,6 +22,16 @@ development:
         flock .venv.lock python -m pip install --quiet --disable-pip-version-check --require-hashes \
             --requirement requirements-dev.lock && sha256sum requirements-dev.lock >.venv/development; }
 
+# Put `longfat` into ~/.local/bin, and complete its commands, studies, artifacts and runs in bash
+[group('use')]
+install-shell:
+    @mkdir -p ~/.local/bin ~/.local/share/bash-completion/completions
+    @printf '#!/bin/sh\nLONGFAT_ROOT="${LONGFAT_ROOT:-%s}" exec "%s/.venv/bin/longfat" "$@"\n' \
+        '{{ justfile_directory() }}' '{{ justfile_directory() }}' >~/.local/bin/longfat
+    @chmod +x ~/.local/bin/longfat
+    @longfat completion bash >~/.local/share/bash-completion/completions/longfat
+    @echo "~/.local/bin/longfat; a new shell completes its words, if ~/.local/bin is in PATH"
+
 # Run the tests: unit tests, contract tests and tests that boot guests, on all cores
 [group('check')]
 [working-directory('.')]

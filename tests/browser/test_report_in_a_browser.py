@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report in a browser: five questions by their click paths, the explorer, phones, print, axe."""
+"""The report in a browser: six questions in at most two clicks each, the explorer, phones, print, dark mode, axe."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 
 from axe_playwright_python.sync_playwright import Axe
+from evidenced import add
 from fabricated_results import CLAIMS, judge_study, write_results, write_study
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from test_kernel_check import STUDY as CANARIES
 
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder, studies_in
 from longfat.dataset.build import build_dataset
+from longfat.evidence.baselines import FOLDER, read_baselines
+from longfat.evidence.judged import evidence_of
 from longfat.report.front import write_front
 from longfat.report.report import write_report
 
@@ -48,18 +54,43 @@ The paper asks whether a larger window gives more.
 """
 
 
+HEADLINES = """\
+format: 2
+study: small
+question: Does a larger window give more?
+headlines:
+  - id: larger
+    statement: A larger window gives more.
+    paper: 1 MiB < 8 MiB
+    where: figure 1
+    claims: [window-limits]
+"""
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder ``results`` with the report of the study and the front page."""
     root = tmp_path_factory.mktemp("browser")
     study = write_study(root, CLAIMS + MORE_CLAIMS, repetitions=3)
     (study / "README.md").write_text(README, encoding="utf-8")
+    (study / "headlines.yaml").write_text(HEADLINES, encoding="utf-8")
     small = root / "results" / "small"
     write_results(study, small)
     build_dataset(small)
     judge_study(small, study)
-    draw_all(small, StudyFolder(study))
-    write_report(small, StudyFolder(study))
+    folder = StudyFolder(study)
+    draw_all(small, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LONGFAT_ROOT", str(root))
+        patch.setenv("LONGFAT_CACHE", str(root / "cache"))
+        canaries = root / "experiments" / "_canary"
+        canaries.mkdir()
+        (canaries / "study.yaml").write_text(CANARIES, encoding="utf-8")
+        add(small)
+    shutil.rmtree(canaries)
+    evidence = evidence_of(folder, read_baselines(root / FOLDER))
+    assert evidence is not None
+    write_report(small, folder, evidence, (), dataclasses.replace(evidence, stack="linux-2.4", grounds=()))
     write_front(root / "results", studies_in(root / "experiments"))
     return root / "results"
 
@@ -112,23 +143,66 @@ def test_the_report_opens_in_two_seconds_and_leads_by_keyboard_to_the_findings(p
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # independent of other load on the machine
     page.goto((results / REPORT).as_uri())
-    expect(page.get_by_role("heading", name="The answer")).to_be_visible()
+    expect(page.locator(".question")).to_be_visible()
     spent = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
     assert 0 < spent["TaskDuration"] < 2
     page.keyboard.press("Tab")
     expect(page.get_by_text("Skip to the findings")).to_be_focused()
+    assert page.evaluate("document.documentElement.scrollHeight") <= 6000
 
 
-def test_the_findings_lead_to_the_claims_with_a_verdict_and_to_the_causes(report: Page) -> None:
-    expect(report.locator(".answer")).to_contain_text("whether a larger window gives more")
-    report.locator(".legend").get_by_role("link", name="reproduced").first.click()
+def test_the_first_screen_says_what_was_asked_and_answered(report: Page) -> None:
+    for place in (".question", ".answer", "#headlines", "#matrix", "#chart", ".trusted"):
+        box = report.locator(place).bounding_box()
+        assert box is not None and box["y"] < 900, place
+    expect(report.locator(".question")).to_have_text("Does a larger window give more?")
+    expect(report.locator("#headlines")).to_contain_text("supported")
+    expect(report.locator(".trusted")).to_contain_text("./just again small --sample")
+
+
+def test_what_held_is_one_click_away_and_the_number_is_the_number_of_claims(report: Page) -> None:
+    link = report.locator("#matrix .legend a.reproduced")
+    (number,) = re.findall(r"\d+", link.inner_text())
+    assert int(number) == report.locator("#matrix .dot .own.reproduced").count()
+    link.click()
     visible = [one for one in report.locator(".claim").all() if one.is_visible()]
-    assert [one.get_attribute("id") for one in visible] == ["claim-window-limits", "claim-halves", "claim-product"]
+    assert len(visible) == int(number)
+    report.locator(".pill-checks").click()
+    assert [one.get_attribute("id") for one in report.locator(".claim").all() if one.is_visible()] == ["claim-product"]
+
+
+def test_what_did_not_hold_is_one_click_away_with_its_cause(report: Page) -> None:
     report.get_by_role("link", name="Causes").click()
     expect(report.locator(".cause")).to_contain_text("the paper's unit is a slip")
+    expect(report.locator(".cause")).to_contain_text("9 Gb/s")
+
+
+def test_a_dot_opens_interval_limit_cause_figure_and_in_a_second_click_the_runs(report: Page) -> None:
+    report.locator("#matrix .dot[href='#claim-far-too-much']").click()
+    panel = report.locator("#beside")
+    expect(panel).to_contain_text(re.compile(r"Measured .* Mb/s \(n = 3\), allowed 8,550 to 9,450"))
+    expect(panel).to_contain_text("the paper's unit is a slip")
+    expect(panel.locator("svg")).to_be_visible()
+    panel.locator(".runs-of").get_by_role("link").click()
+    expect(panel).to_be_hidden()
+    report.locator("#explorer[data-ready=yes]").wait_for()
+    expect(report.locator("#explorer")).to_be_in_viewport()
+    expect(report.locator("#explorer select[name=window]")).to_have_value("1048576")
+    expect(report.locator("#explorer .held")).to_contain_text("window 1 MiB")
+
+
+def test_one_switch_moves_all_dots_to_the_other_stack(report: Page) -> None:
+    dots = report.locator("#matrix .dot b:visible")
+    before = dots.all_inner_texts()
+    report.get_by_label("linux-2.4").check()
+    assert len(dots.all_inner_texts()) == len(before)
+    assert dots.all_inner_texts() != before
+    report.get_by_role("link", name="Today").click()
+    expect(report.locator("#other-stack")).to_contain_text("linux-2.4")
 
 
 def test_a_figure_leads_to_its_runs_their_settings_and_their_command(report: Page) -> None:
+    report.locator("nav").get_by_role("link", name="Figures").click()
     report.locator("#fig-2").get_by_role("link", name="Runs of one-drop").click()
     expect(report.locator("#explorer")).to_have_attribute("data-ready", "yes")
     expect(report.locator("#explorer .count")).to_have_text("3 of 15 runs")
@@ -139,6 +213,27 @@ def test_a_figure_leads_to_its_runs_their_settings_and_their_command(report: Pag
     folder = run.get_by_role("link", name="raw/one-drop.r01").get_attribute("href")
     assert folder is not None
     assert Path(report.url.removeprefix("file://").split("#")[0]).parent.joinpath(folder).is_dir()
+
+
+def test_the_slider_of_a_factor_draws_the_runs_of_its_value(page: Page, tmp_path: Path) -> None:
+    study = write_study(tmp_path, repetitions=1)
+    text = (study / "study.yaml").read_text(encoding="utf-8")
+    (study / "study.yaml").write_text(text.replace("[1 MiB, 8 MiB]", "[1 MiB, 4 MiB, 8 MiB]"), encoding="utf-8")
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    judge_study(tmp_path, study)
+    page.goto(write_report(tmp_path, StudyFolder(study)).as_uri())
+    chart = page.locator("#chart[data-ready=yes]")
+    expect(chart).to_have_attribute("data-value", str(4 << 20))
+    chart.locator("input[type=range]").fill("2")
+    expect(chart).to_have_attribute("data-value", str(8 << 20))
+    expect(chart.locator("output")).to_have_text("window 8 MiB")
+    chart.locator("circle.point").last.click()
+    expect(chart).to_have_attribute("data-value", str(8 << 20))
+    chart.locator("input[type=range]").fill("0")
+    chart.get_by_role("link", name="these runs").click()
+    page.locator("#explorer[data-ready=yes]").wait_for()
+    expect(page.locator("#explorer select[name=window]")).to_have_value(str(1 << 20))
 
 
 def test_the_explorer_draws_the_samples_zooms_and_keeps_its_view_in_the_address(report: Page, results: Path) -> None:
@@ -178,8 +273,19 @@ def test_a_page_fits_every_window_and_axe_finds_nothing(page: Page, results: Pat
     assert [(fault["id"], fault["nodes"][0]["html"]) for fault in found.response["violations"]] == []
 
 
-def test_it_prints_on_few_pages_without_the_explorer(report: Page) -> None:
+def test_it_prints_on_few_pages_with_claims_and_causes_and_without_the_explorer(report: Page) -> None:
     pages = len(re.findall(rb"/Type /Page\b", report.pdf(format="A4")))
     assert 1 <= pages <= 4
     report.emulate_media(media="print")
     expect(report.locator("#explore")).to_be_hidden()
+    expect(report.locator("#claim-far-too-much")).to_be_visible()
+    report.emulate_media(media="screen")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast_in_light_and_dark(report: Page, scheme: Literal["light", "dark"]) -> None:
+    report.emulate_media(color_scheme=scheme)
+    report.locator("#chart[data-ready=yes]").wait_for()
+    found = Axe().run(report, options={"runOnly": ["color-contrast"]})
+    assert [fault["nodes"][0]["html"] for fault in found.response["violations"]] == []
+    report.emulate_media(color_scheme="light")

@@ -54,12 +54,15 @@ def test_completion_is_a_script_that_the_shell_can_read(shell: str, tmp_path: Pa
         ("longfat plan k", ["kelly-2003"]),
         ("longfat re", ["reproduce", "report"]),
         ("longfat plan x --exp", ["--expanded"]),
+        ("longfat plan mine --only win", ["window"]),
+        ("longfat try vega", ["vegas"]),
     ],
 )
 def test_commands_options_and_studies_are_completed(tmp_path: Path, words: str, found: list[str]) -> None:
     for name in ("kelly-2003", "other"):
         (tmp_path / "experiments" / name).mkdir(parents=True)
         (tmp_path / "experiments" / name / "study.yaml").touch()
+    shutil.copytree(ROOT / "src/longfat/cli/template", tmp_path / "experiments/mine")
     typed = {"_LONGFAT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     environment = os.environ | typed | {"PYTHONPATH": str(ROOT / "src"), "LONGFAT_ROOT": str(tmp_path)}
     done = subprocess.run([sys.executable, "-m", "longfat"], env=environment, capture_output=True, text=True)

@@ -10,14 +10,14 @@ import pytest
 from longfat.cli.evaluate import SHIPPED, TABLE, in_order, table_of
 from longfat.data.study_folder import StudyFolder
 from longfat.plan import Plan, build_plan
-from longfat.report.card.candidate import UNKNOWN
-from longfat.report.card.card import Card, Cell, Judgement, Word, read_cards, write_card
+from longfat.report.card.candidate import UNKNOWN, study_with
+from longfat.report.card.card import COMPARED, Card, Cell, Judgement, read_cards, write_card
 from longfat.report.card.document import FILE, CardDocument, card_document
 from longfat.study.catalog.ccas import CCAS
 from longfat.system.errors import RigError, StudyError
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "bcp133"
-WORDS: tuple[Word, ...] = ("no worse", "worse", "open", "not measured")
+DRAFT = FOLDER.parent / "bbr-draft"
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,10 @@ def invented(algorithm: str, document: CardDocument) -> Card:
         for number, row in enumerate(document.rows, 1)
     }
     claimed = [row.row for row in document.rows if row.claim]
-    verdicts = {row: Judgement(WORDS[index % 4], (f"{row}: <compared>",)) for index, row in enumerate(claimed)}
+    verdicts = {
+        row: Judgement(tuple(COMPARED.values())[index % 4], (f"{row}: <compared>",))
+        for index, row in enumerate(claimed)
+    }
     return Card(algorithm, document.study, "quick", "k" * 32, "l" * 64, 10, 12, cells, verdicts)
 
 
@@ -92,3 +95,22 @@ def test_the_committed_table_is_that_of_the_committed_cards(folder: StudyFolder,
     cards = read_cards(FOLDER / "cards")
     assert set(cards) == set(SHIPPED)
     assert (FOLDER / TABLE).read_text(encoding="utf-8") == table_of(in_order(cards), document)
+
+
+def test_every_check_of_the_drafts_22_cases_has_a_row_and_the_committed_card_is_that_of_its_table() -> None:
+    study = StudyFolder(DRAFT)
+    document, cards = card_document(study), read_cards(DRAFT / "cards")
+    assert [row.claim for row in document.rows] == [claim.id for claim in study.claims]
+    assert {row.section for row in document.rows} == {str(case) for case in range(1, 23)}
+    assert (DRAFT / TABLE).read_text(encoding="utf-8") == table_of(in_order(cards), document)
+    failed = {row for row, one in cards["bbr"].verdicts.items() if one.word == "not reproduced"}
+    assert {row for row, one in cards["bbr"].verdicts.items() if one.cause} == failed
+    assert study.assuming({UNKNOWN: "bbr"}).study.experiments
+
+
+def test_a_file_evaluated_against_the_draft_is_the_candidate_of_a_complete_copy(tmp_path: Path) -> None:
+    source = tmp_path / "tcp_mybbr.c"
+    source.write_text('struct tcp_congestion_ops a = { .name = "mybbr" };', encoding="utf-8")
+    copy = study_with(StudyFolder(DRAFT), source, tmp_path / "bbr-draft")
+    assert {path.name for path in DRAFT.iterdir() if path.is_file()} < {path.name for path in copy.path.iterdir()}
+    assert UNKNOWN not in copy.header.unknowns

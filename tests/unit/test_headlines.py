@@ -54,7 +54,9 @@ def with_headlines(study: Path, text: str = HEADLINES) -> StudyFolder:
         (["not reproduced", "not reproduced"], "contradicted"),
         (["not reproduced", "undecided"], "open"),
         (["reproduced", "undecided"], "open"),
-        (["not testable", "not testable"], "scenario differs"),
+        (["not testable", "scenario differs"], "scenario differs"),
+        (["scenario differs", "undecided"], "open"),
+        (["scenario differs", "not reproduced"], "contradicted"),
         ([], "open"),
     ],
 )

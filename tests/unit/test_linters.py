@@ -17,7 +17,7 @@ CACHES = re.compile(r"\.[a-z]+_cache|\.hypothesis|\.ipynb_checkpoints")
 # Prose, data, formats without comments, and texts that are not the project's own.
 LOCK_FILES = {"requirements-cluster.lock", "requirements.lock", "requirements-dev.lock", "go.sum"}
 WITHOUT_HEADER = {"LICENSE", "GPL-2.0-only.txt", "MIT-uPlot.txt"} | LOCK_FILES
-WITHOUT_COMMENTS = {".md", ".json", ".jsonl", ".ipynb", ".csv", ".png", ".svg", ".pcap"}
+WITHOUT_COMMENTS = {".trace", ".md", ".json", ".jsonl", ".ipynb", ".csv", ".png", ".svg", ".pcap"}
 MAX_LINES = 500
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``evaluate``: an algorithm against RFC 9743, its report card, and the matrix of all cards."""
+"""``evaluate``: an algorithm against RFC 9743 or another document, its report card, and the matrix of all cards."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated
 
 import typer
@@ -26,13 +27,15 @@ from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
 from longfat.report.card.candidate import candidate
 from longfat.report.card.card import Card, measure_card, read_cards, write_card
-from longfat.report.card.document import CardDocument, card_document
+from longfat.report.card.document import FILE, CardDocument, card_document
 from longfat.report.card.page import draw_card, draw_matrix, matrix_text
+from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 
 STUDY = "bcp133"
 CARDS = "cards"
 TABLE = "CARDS.md"
+LINE = 120  # longest line of a text
 SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", "fast", "dctcp")
 """The algorithms whose cards the study keeps, in the order of the matrix."""
 
@@ -42,13 +45,19 @@ def evaluate(
     algorithms: Annotated[
         list[str] | None, typer.Argument(help="names of algorithms, or C files; without any, only draw the kept cards")
     ] = None,
+    against: Annotated[
+        str, typer.Option(help="study of the document: bcp133 (RFC 9743), or bbr-draft (the cases of BBR's draft)")
+    ] = STUDY,
     keep: Annotated[bool, typer.Option("--keep", help="keep the cards with the study, to be committed")] = False,
     profile: Profile = "quick",
     jobs: Jobs = None,
     results: Results = None,
 ) -> bool:
-    """Test an algorithm against RFC 9743 (BCP 133), compared with Reno, CUBIC and BBR, and draw its report card."""
-    folder, home = find_study(STUDY), results_path(find_study(STUDY), results)
+    """Test an algorithm against RFC 9743 (BCP 133), or against BBR's draft, and draw its report card."""
+    folder = find_study(against)
+    if not folder.has(FILE):
+        raise StudyError(f"{against!r} has no {FILE}", hint="give a study with a report card: bcp133, bbr-draft")
+    home = results_path(folder, results)
     document = card_document(folder)
     candidates = [candidate(folder, one, home / "own") for one in algorithms or ()]  # before any run
     new = [_evaluated(study, name, document, profile, jobs, home, out) for name, study in candidates]
@@ -76,14 +85,27 @@ def in_order(cards: Mapping[str, Card]) -> list[Card]:
 
 def table_of(cards: Sequence[Card], document: CardDocument) -> str:
     """Format the text of CARDS.md."""
-    return (
-        "# Algorithms against RFC 9743\n\n"
-        "<!-- Generated: longfat evaluate --keep -->\n\n"
-        "Each column is the candidate of a card in `cards/`. A bold number is worse than Reno and CUBIC in the\n"
-        "same runs; `open` needs more repetitions. [Your own algorithm](../../docs/own-algorithm.md) describes\n"
-        "how to make and to read a card.\n\n"
-        f"{matrix_text(cards, document)}"
+    words = (
+        f"Each column is the candidate of a card in `cards/`, a bold number one that fails. {document.verdicts} "
+        "[Your own algorithm](../../docs/own-algorithm.md) describes how to make and to read a card."
     )
+    return (
+        f"# Algorithms against {document.against}\n\n"
+        "<!-- Generated: longfat evaluate --keep -->\n\n"
+        f"{fill(words, LINE)}\n\n"
+        f"{matrix_text(cards, document)}{causes_of(cards, document)}"
+    )
+
+
+def causes_of(cards: Sequence[Card], document: CardDocument) -> str:
+    """Format the known cause of each failed row, for every card that has one."""
+    lines = [
+        f"- {card.algorithm}, {row.section}, {row.shows}: {judgement.cause}"
+        for card in cards
+        for row in document.rows
+        if (judgement := card.verdicts.get(row.row)) and judgement.cause
+    ]
+    return "\n## Causes\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def _evaluated(

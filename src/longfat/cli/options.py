@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,6 +15,7 @@ from longfat.backends.registry import backend_names
 from longfat.cli.paths import study_names
 from longfat.study.catalog.ccas import CCAS
 from longfat.study.catalog.stacks import STACKS
+from longfat.system.errors import StudyError
 
 
 def _completed(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -29,6 +31,23 @@ def _run_names() -> list[str]:
     from longfat.cli.find_run import run_names  # slow to import, and few completions need it
 
     return run_names()
+
+
+def _parts_of_study(incomplete: str) -> list[str]:
+    """Return the artifacts and experiments with this beginning, of the study that the command line names.
+
+    The parser stops at the option without a value, so the study is found among the words that the shell passes.
+    """
+    from longfat.cli.study import find_study  # slow to import
+
+    before, _, name = incomplete.rpartition(",")
+    try:
+        words = os.environ.get("COMP_WORDS", "").split()
+        study = find_study(next((word for word in words if word in study_names()), ""))
+        known = dict.fromkeys([*study.experiments_by_artifact(), *(one.id for one in study.study.experiments)])
+    except StudyError:
+        return []
+    return [f"{before},{one}".lstrip(",") for one in known if one.startswith(name)]
 
 
 def algorithms_and_files(incomplete: str) -> list[str]:
@@ -65,7 +84,10 @@ Target = Annotated[
 ]
 
 Profile = Annotated[Literal["smoke", "quick", "steady", "paper"], typer.Option(help="size of the study")]
-Only = Annotated[str, typer.Option(help="ids of artifacts or experiments, separated by commas")]
+Only = Annotated[
+    str,
+    typer.Option(help="ids of artifacts or experiments, separated by commas", autocompletion=_parts_of_study),
+]
 Stack = Annotated[
     str | None, typer.Option(help="stack profile instead of the study's own", autocompletion=_completed(lambda: STACKS))
 ]

@@ -17,6 +17,7 @@ from longfat.study.catalog.ccas import CCAS
 from longfat.study.queues.limit import Products
 from longfat.study.schema.names import unknown
 from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.trust import agree
 
 QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie", "sfq")
 """The kinds of queue that need no setting except a limit."""
@@ -154,6 +155,8 @@ def write_trial(trial: Trial, name: str, folder: Path) -> list[str]:
     try:
         for file, source in copies.items():
             shutil.copy(source, folder / file)
+            if file.endswith(".c"):
+                agree((folder / file).read_bytes())  # the user has named it on the command line
         for file, text in texts.items():
             (folder / file).write_text(text, encoding="utf-8")
     except OSError as error:

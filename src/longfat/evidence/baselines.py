@@ -166,8 +166,8 @@ def _read(path: Path) -> Baseline:
             heads.append(Baseline(data["epoch"], dict(data["canaries"]), {}))
     if len(heads) != 1 or heads[0].name != path.name.removesuffix(SUFFIX):
         raise ValueError("the file must have one head, and the baseline's name must be the name of the file")
-    if heads[0].name.rpartition("-")[2] != _digits(heads[0].canaries):
-        raise ValueError(f"the name does not end in {_digits(heads[0].canaries)}, the digits of its measurements")
+    if heads[0].name.rpartition("-")[2] != (digits := _digits(heads[0].canaries)):
+        raise ValueError(f"the name does not end in the digits of its checks, {digits}")
     return Baseline(heads[0].name, heads[0].canaries, _members(members))
 
 

@@ -21,7 +21,7 @@ from longfat.metrics.data import NoValue
 from longfat.relations.claims import Claim
 from longfat.relations.counting import Counts, tally
 from longfat.relations.evaluate import Grounds, evaluated
-from longfat.relations.headlines import JudgedHeadline, judged_headlines
+from longfat.relations.headlines import JudgedHeadline, claim_words, judged_headlines
 from longfat.relations.judge import Verdict, decide
 from longfat.relations.syntax import parse_expression
 from longfat.study.study import Study
@@ -97,7 +97,7 @@ class Evidenced:
     @cached_property
     def headlines(self) -> tuple[JudgedHeadline, ...]:
         """The paper's main conclusions, judged from the claims behind them."""
-        words = {item.verdict.claim: item.verdict.verdict for item in self.judged}
+        words = claim_words(item.verdict for item in self.judged)
         return judged_headlines(self.folder.headlines, words, self.value)
 
     @cached_property

@@ -76,9 +76,9 @@ def _send(sender: socket.socket, order: dict[str, Any]) -> tuple[int, int]:
     sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, order["cca"].encode())
     if order["window_bytes"] is not None:
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, order["window_bytes"])
-    sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, SEND_TIMEOUT)
     start = time.monotonic_ns()
     sender.connect((order["address"], order["port"]))
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, SEND_TIMEOUT)  # after the handshake, which may last longer
     piece, sent, now_us = memoryview(bytes(PIECE_BYTES)), 0, (time.monotonic_ns() - start) // 1000
     blocked_us = now_us  # by the handshake
     for due_us in write_times_us(order):

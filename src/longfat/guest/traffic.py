@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from longfat.guest import app_rate, program
 from longfat.spec.runspec import Flow, RunSpec
@@ -16,6 +16,8 @@ NEEDING_ECN = frozenset({"dctcp"})
 BLOCK_BYTES = 1 << 20  # bytes of one system call; iperf2's default is 128 KiB
 ALL_BLOCKS_BYTES = 64 * BLOCK_BYTES  # for all connections at one end, which fill their blocks page by page
 PAGE_BYTES = 4096
+LEAST_CONNECTIONS = 200  # of a run, from which its flows share processes; with fewer each flow has its own iperf2
+CROWD = "longfat.guest.crowd"
 
 
 def ports(spec: RunSpec) -> dict[str, int]:
@@ -64,6 +66,42 @@ def client_command(flow: Flow, address: str, port: int, block: int = BLOCK_BYTES
 def client_status(flow: Flow) -> int:
     """Return the exit status of a successful sender."""
     return 0 if flow.transfer_bytes is None else TIMED_OUT
+
+
+def crowd(spec: RunSpec) -> dict[str, Flow]:
+    """Return the flows of a run that share processes by name; none in a run with few connections."""
+    plain = {flow.name: flow for flow in spec.flows if flow.transfer_bytes is None and flow.rate_bps is None}
+    return plain if sum(flow.streams for flow in plain.values()) >= LEAST_CONNECTIONS else {}
+
+
+def crowd_sender(flows: Iterable[tuple[Flow, str, int]], origin_ns: int) -> list[str]:
+    """Return the command of a host's sender of many flows, each with its receiver's address and port.
+
+    Flows start at their times after ``origin_ns`` of CLOCK_MONOTONIC.
+    """
+    orders = [
+        {
+            "flow": [flow.start_us, flow.duration_us, flow.streams, flow.cca],
+            "window": flow.send_window_bytes or flow.window_bytes,
+            "to": [address, port],
+        }
+        for flow, address, port in flows
+    ]
+    return program.command(CROWD, "send", {"origin_ns": origin_ns, "flows": orders})
+
+
+def crowd_receiver(flows: Iterable[tuple[Flow, int]]) -> list[str]:
+    """Return the command of a host's receiver of many flows, each with its port."""
+    orders = [
+        {
+            "port": port,
+            "streams": flow.streams,
+            "window": flow.window_bytes,
+            "cca": flow.cca if flow.cca in NEEDING_ECN else None,
+        }
+        for flow, port in flows
+    ]
+    return program.command(CROWD, "receive", {"flows": orders})
 
 
 def _window(requested_bytes: int | None) -> list[str]:

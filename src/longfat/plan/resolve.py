@@ -8,7 +8,7 @@ order.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longfat.backends.protocol import Feature, Traits
@@ -24,7 +24,7 @@ from longfat.study.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, Sta
 from longfat.study.models import Experiment, Probes
 from longfat.study.study import HostSettings, Study, host_settings
 from longfat.study.traffic import SECTIONS
-from longfat.study.traffic.kind import Around
+from longfat.study.traffic.kind import Around, TcpEntry
 
 LARGEST_BUFFER_BYTES = 212_992  # the kernel's default limit (SK_RMEM_MAX in net/sock.h)
 _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1"}
@@ -54,10 +54,9 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     each = {name: dataclasses.replace(own, sysctls=limits | own.sysctls) for name, own in settings.items()}
     links = with_own_queues(links, {name: own.local_queue for name, own in each.items()})
     named, links = with_cards(named, links, {name: own.card for name, own in each.items() if own.card})
+    tcp = experiment.traffic  # once: an entry with a count makes each of its flows
     scenario = RunSpec(
-        nodes=tuple(
-            _node(name, role, experiment, study, stack, each.get(name), traits) for name, role in named.items()
-        ),
+        nodes=tuple(_node(name, role, tcp, study, stack, each.get(name), traits) for name, role in named.items()),
         links=links,
         probes=_probes(experiment.probes),
         seed=0,
@@ -108,7 +107,7 @@ def repeat(scenario: RunSpec, experiment: Experiment, study_seed: int, repetitio
 def _node(
     name: str,
     role: Role,
-    experiment: Experiment,
+    traffic: Sequence[TcpEntry],
     study: Study,
     stack: Stack,
     own: HostSettings | None,
@@ -119,14 +118,14 @@ def _node(
         return Node(name, role, dict(_ROUTER_SYSCTLS))
     own_kernel = traits.kernel == "own"
     sysctls = {**stack.sysctls, **own.sysctls}
-    for one in experiment.traffic:
+    for one in traffic:
         if one.sender == name:
             algorithm = study.algorithm(one.algorithm)
             if own_kernel or algorithm.parameters:  # other kernels have their own values, and no sysctl for them
                 sysctls.update(algorithm.sysctls)
-    if own_kernel and (role == "sender" or any(one.sender == name for one in experiment.traffic)):
+    if own_kernel and (role == "sender" or any(one.sender == name for one in traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in SENDER_SETTINGS})
-    if own_kernel and (role == "receiver" or any(one.receiver == name for one in experiment.traffic)):
+    if own_kernel and (role == "receiver" or any(one.receiver == name for one in traffic)):
         sysctls.update({setting.sysctl: setting.value for setting in RECEIVER_SETTINGS})
     return Node(name, role, sysctls, own.offloads, stack.initial_cwnd_segments, own.image, own.recovery)
 

@@ -190,8 +190,8 @@ class Claim:
     ``paper`` is the paper's statement and ``where`` its place; both are "" for a hypothesis. ``place`` is the claim's
     place in claims.yaml. ``contradicts`` lists the claims that exclude it, ``same_as`` names an earlier claim with the
     same test. ``retests`` has the paper's own retest for each relation. ``deviation`` is the reason why the relations
-    in ``instead`` are known to hold. ``scenario_differs`` is the difference to the paper's scenario; ``changes``
-    has the changes of its criterion after its first run.
+    in ``instead`` are known to hold. ``scenario_differs`` is the difference to the paper's scenario;
+    ``changes`` lists the changes of its criterion after its first run.
     """
 
     id: str

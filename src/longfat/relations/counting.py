@@ -53,17 +53,25 @@ def category_of(claim: Claim) -> str:
     return "inconsistent" if claim.inconsistent else claim.kind
 
 
-def tally(rows: Iterable[Counted]) -> Counts:
-    """Count the words by category. Among claims that exclude each other, the best word counts."""
-    counts: dict[str, dict[Word, int]] = {name: dict.fromkeys(WORDS, 0) for name in CATEGORIES}
+def once(rows: Iterable[Counted]) -> list[Counted]:
+    """Return the claims that are counted: each test once, and the best of claims that exclude each other."""
     known = [row for row in rows if row.same_as is None]
     words = {row.claim: row.word for row in known}
+    found = []
     for row in known:
         others = [WORDS.index(words[name]) for name in row.group if name in words]
         own = WORDS.index(row.word)
         first = all(row.claim < name for name in row.group if name in words and WORDS.index(words[name]) == own)
         if all(own <= other for other in others) and first:
-            counts[row.category][row.word] += 1
+            found.append(row)
+    return found
+
+
+def tally(rows: Iterable[Counted]) -> Counts:
+    """Count the words by category."""
+    counts: dict[str, dict[Word, int]] = {name: dict.fromkeys(WORDS, 0) for name in CATEGORIES}
+    for row in once(rows):
+        counts[row.category][row.word] += 1
     return counts
 
 

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from longfat.relations.bind import RelationError, Scope
 from longfat.relations.claims import Claim, placed
+from longfat.relations.judge import Verdict
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import check as check_names
 from longfat.study.schema import fields as f
@@ -37,9 +38,11 @@ HEADLINE_WORDS: tuple[HeadlineWord, ...] = (
 RULE = (
     "A headline is supported if all its claims are reproduced, contradicted if none is, and supported in part if some"
     " are and some are not, or if agreement within the paper's wide error is all there is. It is open while an"
-    " undecided claim can change that. If none of its claims can be tested here, the scenario differs."
+    " undecided claim can change that. Claims that are not testable, or not reproduced because the scenario differs"
+    " from the paper's, do not count; if there are only such claims, the scenario differs."
 )
 
+DIFFERS: Literal["scenario differs"] = "scenario differs"
 POSITIVE = ("reproduced", "compatible")
 _NUMBER = re.compile(r"\$\{([^{}]+)\}")
 
@@ -103,6 +106,11 @@ def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> Headl
     return document_of(source, HeadlinesDocument, "headlines", "id", check)
 
 
+def claim_words(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return the word that counts for a headline of each claim: its verdict, or that its scenario differs."""
+    return {one.claim: DIFFERS if one.why == DIFFERS else one.verdict for one in verdicts}
+
+
 def judged_headlines(
     document: HeadlinesDocument | None, verdicts: Mapping[str, str], value: Callable[[str], float | None]
 ) -> tuple[JudgedHeadline, ...]:
@@ -118,10 +126,10 @@ def judged_headlines(
 def word_of(verdicts: Iterable[str]) -> HeadlineWord:
     """Return the verdict on a headline from the words of its claims, by RULE."""
     words = list(verdicts)
-    testable = [word for word in words if word != "not testable"]
+    testable = [word for word in words if word not in ("not testable", DIFFERS)]
     positive = [word for word in testable if word in POSITIVE]
     if words and not testable:
-        return "scenario differs"
+        return DIFFERS
     if positive and "not reproduced" in testable:
         return "supported in part"
     if not testable or any(word not in (*POSITIVE, "not reproduced") for word in testable):

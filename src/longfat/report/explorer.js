@@ -2,7 +2,7 @@
 // The explorer of a report: reads the samples in the page, lists the runs, draws the chosen runs over
 // one time axis, and keeps the view in the address.
 "use strict";
-(() => {
+const explorer = (() => {
   const PANELS = {
     cwnd: ["congestion window (segments)", "cwnd_segments", 1],
     inflight: ["in flight (segments)", "inflight_segments", 1],
@@ -19,9 +19,10 @@
   };
   // Panels that are left out if all of their values are 0. Panels of the congestion controls' own numbers follow.
   const RARE = ["dwnd", "pacing", "delivery", "app", "rwnd", "sndbuf"];
+  const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a7d00", "#777777"];
   const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]], MOST = 8, ROWS = 300;
   const root = document.getElementById("explorer");
-  let data, plots = [], moving = false, started = false;
+  let data, reading = null, plots = [], moving = false, started = false;
   let view = { experiment: "", where: {}, runs: [], show: ["cwnd", "rtt", "acked", "queue"], t: null, all: false };
 
   const element = (name, attributes = {}, ...children) => {
@@ -33,6 +34,8 @@
     made.append(...children);
     return made;
   };
+
+  const ready = () => (reading ??= read());
 
   async function read() {
     const packed = Uint8Array.from(atob(document.getElementById("samples").textContent), (letter) => letter.charCodeAt(0));
@@ -46,6 +49,7 @@
     for (const name of RARE) if (!sockets.some((one) => one.values[PANELS[name][1]].some((value) => value))) delete PANELS[name];
     const states = data.series.filter((one) => one.table === "cca_state").map((one) => one.name);
     for (const name of [...new Set(states)].sort()) PANELS["cca." + name] = [name + " of the congestion control", "value", 1];
+    return data;
   }
 
   // Numbers from the first of them and the differences of the others.
@@ -81,10 +85,10 @@
     history.replaceState(null, "", location.href.split("#")[0] + "#" + given.toString().replaceAll("%2C", ","));
   }
 
-  function factors() {
+  function factors(experiment = view.experiment) {
     const found = {};
     for (const run of data.runs) {
-      if (run.experiment !== view.experiment) continue;
+      if (run.experiment !== experiment) continue;
       for (const [name, value] of Object.entries(run.factors)) (found[name] ??= new Set()).add(String(value));
     }
     for (const name in found) {
@@ -107,18 +111,25 @@
     view.runs = [...new Set((alike.length ? alike : [known[0]]).map((run) => run.run))].slice(0, 4);
   }
 
-  function curves(panel) {
-    const [, column, factor] = PANELS[panel], found = [];
+  // The colour of a congestion control where the runs differ in it, else of the place of a run.
+  function colourOf(view) {
+    const first = view.runs.map((run) => data.specs[run].flows[0]?.[1]);
+    const apart = new Set(first).size === view.runs.length || view.runs.length === 1;
+    return (run, cca) => apart ? data.colours[cca] : PALETTE[view.runs.indexOf(run) % PALETTE.length];
+  }
+
+  function curves(panel, view) {
+    const [, column, factor] = PANELS[panel], found = [], look = colourOf(view);
     const table = panel === "queue" ? "queues" : panel.startsWith("cca.") ? "cca_state" : "sockets";
     for (const run of view.runs) {
-      const spec = data.specs[run], colours = Object.fromEntries(spec.flows.map(([name, cca]) => [name, data.colours[cca]]));
+      const spec = data.specs[run], colours = Object.fromEntries(spec.flows.map(([name, cca]) => [name, look(run, cca)]));
       for (const one of data.series) {
         if (one.run !== run || one.table !== table || (one.stream > 0 && !view.all)) continue;
         if (table === "cca_state" && one.name !== panel.slice(4)) continue;
         const of = (name, scale, none) => one.values[name].map((value) => value === none ? null : value * scale);
         const colour = (table === "queues" ? Object.values(colours)[0] : colours[one.flow]) || "#3d6d99";
         const several = table === "queues" || spec.flows.length > 1;
-        const label = named(run) + (several ? " " + (one.flow ?? one.interface) : "") + (view.all && one.stream > 0 ? "/" + one.stream : "");
+        const label = named(run, view) + (several ? " " + (one.flow ?? one.interface) : "") + (view.all && one.stream > 0 ? "/" + one.stream : "");
         const values = of(column, table === "cca_state" ? 10 ** one.power : factor, panel === "rtt" || panel === "dwnd" ? 0 : undefined);
         if (values.some((value) => value !== null)) found.push({ t: one.t, values, colour, label });
         if (panel === "cwnd") {
@@ -127,12 +138,27 @@
         }
       }
     }
+    const rates = new Set(view.runs.map((run) => data.specs[run].capacity));
+    if (["acked", "delivery"].includes(panel) && found.length && rates.size === 1 && [...rates][0]) {
+      const t = [0, Math.max(...found.map((curve) => curve.t[curve.t.length - 1]))];
+      found.push({ t, values: t.map(() => [...rates][0]), colour: "#888888", label: "capacity of the link", thin: true });
+    }
     return found;
   }
 
+  // The factors that are the same in all drawn runs, and the repetition.
+  function held(view) {
+    const chosen = view.runs.map((run) => entry(run, view));
+    if (!chosen.length) return "";
+    const same = Object.entries(factors(view.experiment)).filter(([name, values]) => values.length > 1 && new Set(chosen.map((one) => String(one.factors[name]))).size === 1);
+    const words = same.map(([name]) => name.replaceAll("_", " ") + " " + tidy("", chosen[0].factors[name]).trim());
+    if (new Set(chosen.map((one) => one.repetition)).size === 1) words.push("repetition " + chosen[0].repetition);
+    return "held: " + words.join(", ");
+  }
+
   // The name of a run: the factors that differ among the drawn runs.
-  function named(number) {
-    const chosen = view.runs.map(entry), run = entry(number);
+  function named(number, from = view) {
+    const chosen = from.runs.map((one) => entry(one, from)), run = entry(number, from);
     const apart = (value) => new Set(chosen.map((one) => String(value(one)))).size > 1;
     const words = Object.keys(run.factors).filter((name) => apart((one) => one.factors[name])).map((name) => tidy(name, run.factors[name]));
     if (apart((one) => one.experiment)) words.unshift(run.experiment);
@@ -140,17 +166,16 @@
     return words.join(" ");
   }
 
-  const entry = (number) => data.runs.find((run) => run.run === number && run.experiment === view.experiment) || data.runs.find((run) => run.run === number);
+  const entry = (number, from = view) => data.runs.find((run) => run.run === number && run.experiment === from.experiment) || data.runs.find((run) => run.run === number);
   const tidy = (name, value) => typeof value === "number" && value >= 1048576 && value % 1048576 === 0 ? value / 1048576 + " MiB" : typeof value === "string" ? value : name + " " + value;
 
-  function draw() {
-    plots.forEach((plot) => plot.destroy());
-    plots = [];
-    const place = root.querySelector(".plots");
+  // Draw panels of a view into a place, above each other, and return the drawings.
+  function plot(place, view, panels, height) {
+    const made = [], style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--soft"), line = style.getPropertyValue("--line");
     place.replaceChildren();
     const end = Math.max(0, ...data.series.filter((one) => view.runs.includes(one.run)).map((one) => one.t[one.t.length - 1]));
-    for (const panel of view.show) {
-      const found = curves(panel);
+    for (const panel of panels) {
+      const found = curves(panel, view);
       if (!found.length) continue;
       const seen = {};
       const series = found.map((curve) => {
@@ -159,17 +184,26 @@
           spanGaps: true, points: { show: false }, value: (_, value) => value == null ? "-" : String(+value.toPrecision(4)) };
       });
       const box = element("div", { class: "plot", role: "img", "aria-label": PANELS[panel][0] + " of " + found.map((curve) => curve.label).join(", ") });
-      place.append(element("h3", {}, PANELS[panel][0]), box);
-      const plot = new uPlot({
-        width: place.clientWidth, height: 170, series: [{ label: "time (s)", value: (_, value) => value == null ? "-" : value.toFixed(2) }, ...series],
+      place.append(element("p", { class: "quantity" }, PANELS[panel][0]), box);
+      const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+      const own = new uPlot({
+        width: place.clientWidth, height, series: [{ label: "time (s)", value: (_, value) => value == null ? "-" : value.toFixed(2) }, ...series],
         scales: { x: { time: false, range: () => view.t || [0, end || 1] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
-        axes: [{ size: 30 }, { size: 60 }], cursor: { sync: { key: "longfat" }, drag: { x: true, y: false, setScale: false } },
-        hooks: { setSelect: [(own) => own.select.width > 4 && zoom([own.posToVal(own.select.left, "x"), own.posToVal(own.select.left + own.select.width, "x")])] },
+        axes: [{ size: 30, ...axis }, { size: 60, ...axis }], cursor: { sync: { key: "longfat" }, drag: { x: true, y: false, setScale: false } },
+        hooks: { setSelect: [(own) => view.zoom && own.select.width > 4 && view.zoom([own.posToVal(own.select.left, "x"), own.posToVal(own.select.left + own.select.width, "x")])] },
       }, uPlot.join(found.map((curve) => [curve.t, curve.values])), box);
-      box.ondblclick = () => zoom(null);
-      plots.push(plot);
+      if (view.zoom) box.ondblclick = () => view.zoom(null);
+      made.push(own);
     }
-    place.dataset.drawn = plots.length;
+    place.dataset.drawn = made.length;
+    return made;
+  }
+
+  function draw() {
+    plots.forEach((one) => one.destroy());
+    const place = root.querySelector(".plots");
+    plots = plot(place, Object.assign(view, { zoom }), view.show, 170);
+    root.querySelector(".held").textContent = held(view);
     if (!plots.length) place.append(element("p", { class: "soft" }, view.runs.length ? "These runs have no such samples." : "Choose runs in the list."));
   }
 
@@ -258,6 +292,7 @@
       element("div", { class: "controls" }, ...panels, element("label", {}, all, " all streams of a flow")),
       element("div", { class: "controls span" }, "time ", ends[0], " to ", ends[1], " s ", element("button", { type: "button", onclick: () => zoom(null) }, "whole run"),
         element("span", { class: "soft" }, " Drag over a drawing to zoom, double-click for the whole run; the address keeps the view.")),
+      element("p", { class: "soft held" }),
       element("div", { class: "plots" }),
       element("div", { class: "chosen" }),
       element("p", { class: "soft count" }),
@@ -270,7 +305,8 @@
   async function start() {
     if (started) return;
     started = true;
-    try { await read(); } catch (error) { root.textContent = "The samples cannot be read by this browser: " + error; return; }
+    root.closest("details")?.setAttribute("open", "");
+    try { await ready(); } catch (error) { root.textContent = "The samples cannot be read by this browser: " + error; return; }
     let owner = 0;
     for (const spec of data.specs) spec.folder = data.runs.find((run) => run.run === owner)?.folder ?? "", owner++;
     if (!fromAddress()) { view.experiment = data.runs[0]?.experiment ?? ""; choose(); }
@@ -281,6 +317,7 @@
 
   addEventListener("hashchange", async () => {
     if (!location.hash.startsWith("#explore")) return;
+    root.closest("details")?.setAttribute("open", "");
     if (!started) return start();
     if (data && fromAddress()) { build(); root.scrollIntoView(); toAddress(); }
   });
@@ -289,4 +326,5 @@
   else new IntersectionObserver((entries, observer) => {
     if (entries.some((one) => one.isIntersecting)) { observer.disconnect(); start(); }
   }, { rootMargin: "800px" }).observe(root);
+  return { ready, element, factors, held, plot, tidy };
 })();

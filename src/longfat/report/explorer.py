@@ -26,9 +26,12 @@ from longfat.figures import style
 from longfat.plan.model import Plan
 from longfat.report.numbers import shown
 from longfat.report.settings import drawn_lines, host_lines, network_lines, settings_text, traffic_text
+from longfat.spec.network import lay_out
+from longfat.spec.runspec import RunSpec
 
 DIGITS = 12  # digits of a run's id
 Numbers = npt.NDArray[np.float64]
+Mark = tuple[float, str]  # a number of the paper, and its label
 
 TABLES: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
     "sockets": (
@@ -59,8 +62,13 @@ UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux
 _STATE_DIGITS = 5  # digits of the largest value of a series of cca_state
 
 
-def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[str]]) -> str:
-    """Return the runs and their samples as JSON, deflated, in base64."""
+def explorer_data(
+    plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[str]], marks: Mapping[str, Sequence[Mark]]
+) -> str:
+    """Return the runs and their samples as JSON, deflated, in base64.
+
+    ``drawn_in`` has the experiments of each figure, ``marks`` numbers of the paper in Mb/s by experiment.
+    """
     ids = list(dict.fromkeys(run.run_id for run in plan.runs))
     series, every = series_of(dataset, ids)
     texts: dict[str, int] = {}
@@ -71,6 +79,7 @@ def explorer_data(plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[
         "every": every,
         "colours": _colours(dataset),
         "figures": {artifact: list(experiments) for artifact, experiments in drawn_in.items()},
+        "marks": marks,
         "specs": _specs(plan, dataset, texts),
         "runs": _entries(plan, dataset, ids),
         "texts": list(texts),
@@ -96,6 +105,8 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
             "id": run.run_id[:DIGITS],
             "set": [texts.setdefault(line, len(texts)) for line in declared],
             "got": [texts.setdefault(line, len(texts)) for line in achieved],
+            "goodput": [round(row["goodput_bps"] / 1e6, 3) for row in flows],
+            "capacity": _capacity_mbps(run.spec),
             "flows": [[row["flow"], row["cca"], _flow(row)] for row in flows],
         }
     return list(found.values())
@@ -123,6 +134,14 @@ def _colours(dataset: Dataset) -> dict[str, str]:
     """Return the colour of each congestion control in the figures."""
     names = sorted({row["cca"] for rows in dataset.flows.values() for row in rows}, key=style.order)
     return {name: style.look(name, place)[0] for place, name in enumerate(names)}
+
+
+def _capacity_mbps(spec: RunSpec) -> float | None:
+    """Return the rate of the slowest port in Mb/s; None if it changes during the run."""
+    ports = [port.egress for port in lay_out(spec).all_ports() if port.egress.rate_bps]
+    if not ports or any(one.changes or one.trace for one in ports):
+        return None
+    return round(min(one.rate_bps or 0 for one in ports) / 1e6, 3)
 
 
 def _flow(row: Row) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.judged import Evidenced
+from longfat.figures.bars import Bars
 from longfat.figures.base import Figure, Sources
 from longfat.figures.document import beyond_the_paper
 from longfat.figures.drawing import FOLDER, data_of, draw, image, why_empty
@@ -58,6 +59,12 @@ class FigureView:
     made_with: str
     experiments: tuple[str, ...]
     files: Mapping[str, str]
+
+    @property
+    def highlight(self) -> str:
+        """The highlighted value of its factor, as a part of an address in the explorer."""
+        figure = self.figure
+        return f"&{figure.factor}={figure.highlight}" if isinstance(figure, Bars) and figure.highlight else ""
 
     @property
     def good(self) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from longfat.data.study_folder import CLAIMS, FIGURES, StudyFolder
 from longfat.dataset.columns import STATUSES
@@ -19,20 +19,21 @@ from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.evidence.sensitivity import Condition
 from longfat.execute.record.made_on import read_made_on
+from longfat.figures.bars import Bars
 from longfat.figures.document import FiguresDocument, beyond_the_paper
 from longfat.figures.drawing import check_figures
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.claims import Change, claim_nouns
-from longfat.relations.counting import Counts, tally
-from longfat.relations.headlines import RULE, JudgedHeadline, judged_headlines
+from longfat.relations.counting import CATEGORIES, Counts, once, tally
+from longfat.relations.headlines import RULE, JudgedHeadline, claim_words, judged_headlines
 from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
 from longfat.relations.outcomes import WORDS, Word
-from longfat.report.explorer import explorer_data
+from longfat.report.explorer import Mark, explorer_data
 from longfat.report.figures import FigureView, figure_views, sections_of
 from longfat.report.findings import Causes, Comparison, answer, causes_of, compare_stacks
 from longfat.report.forest import Part, by_section, forest
-from longfat.report.headlines import HEAD, headline_rows
+from longfat.report.headlines import headline_counts, headline_rows
 from longfat.report.page import render, write_page
 from longfat.report.provenance import digests_of, exclusions_of, provenance
 from longfat.report.readme import Cause, Readme, quoted
@@ -75,7 +76,8 @@ def write_report(
     page = render(
         "report.html.j2",
         report=view,
-        headlines=(HEAD, list(headline_rows(view.headlines)), RULE),
+        headlines=list(zip(view.headlines, headline_rows(view.headlines), strict=True)),
+        rule=RULE,
         sections=sections_of(list(view.figures.values()), view.header),
         settings=settings_of(view.plan, view.drawn_in),
         achieved=list(achieved(view.dataset)),
@@ -84,7 +86,7 @@ def write_report(
         provenance=provenance(view.plan, view.dataset, view.origin, evidence, read_made_on(results)),
         digests=digests_of(results, view.plan, verdicts),
         files=[f"experiments/{folder.name}/{name}" for name in (CLAIMS, FIGURES) if folder.has(name)],
-        samples=explorer_data(view.plan, view.dataset, view.drawn_in),
+        samples=explorer_data(view.plan, view.dataset, view.drawn_in, view.marks),
     )
     path = write_page(results / REPORT, page)
     before = (checksums_of(results, step) for step in ("dataset", "verdicts", "figures"))
@@ -96,7 +98,8 @@ def write_report(
 class ClaimView:
     """A claim as the page shows it: its verdict by all evidence, and the verdict by the report's own runs.
 
-    ``judged`` is None without evidence; ``other`` is the verdict under the stack to compare with, or "".
+    ``judged`` is None without evidence; ``other`` is the verdict under the stack to compare with, or "". ``counts`` is
+    whether the numbers of verdicts include it, and ``runs`` has addresses of its runs by experiment.
     """
 
     verdict: Verdict
@@ -104,6 +107,8 @@ class ClaimView:
     judged: Judged | None
     causes: tuple[Cause, ...]
     other: str
+    counts: bool
+    runs: Mapping[str, str]
 
     @property
     def measured(self) -> bool:
@@ -180,7 +185,7 @@ class Report:
         """The paper's main conclusions, judged from the claims; the numbers are of the evidence."""
         if self.evidence:
             return self.evidence.headlines
-        words = {verdict.claim: verdict.verdict for verdict in self.verdicts}
+        words = claim_words(self.verdicts)
         return judged_headlines(self.folder.headlines, words, lambda _: None)
 
     @property
@@ -211,7 +216,60 @@ class Report:
             yield section, [self._claim(one, other.get(one.claim, "")) for one in verdicts]
 
     def _claim(self, one: Verdict, other: str) -> ClaimView:
-        return ClaimView(one, self.own[one.claim], self.judged.get(one.claim), self.readme.of(one.claim), other)
+        return ClaimView(
+            one,
+            self.own[one.claim],
+            self.judged.get(one.claim),
+            self.readme.of(one.claim),
+            other,
+            one.claim in self._counted,
+            dict(self._runs_of(one.claim)),
+        )
+
+    @cached_property
+    def _counted(self) -> frozenset[str]:
+        """The claims in the numbers of verdicts."""
+        return frozenset(
+            row.claim for row in once(one.counted for one in self.verdicts) if row.category == CATEGORIES[0]
+        )
+
+    @property
+    def counted(self) -> int:
+        """The number of claims in the numbers of verdicts."""
+        return len(self._counted)
+
+    def _runs_of(self, claim: str) -> Iterator[tuple[str, str]]:
+        """Yield the experiments of a claim, each with the address of the runs that its last metric reads."""
+        known = {run.experiment for run in self.plan.runs}
+        relations = next((one.relations for one in self.folder.claims if one.id == claim), ())
+        for selection in (found for relation in relations for found in relation.selections(self.folder.study)):
+            if selection.experiment in known:
+                held = {
+                    name: one.values[0] for name, one in selection.where if one.relation == "=" and len(one.values) == 1
+                }
+                yield selection.experiment, "#" + urlencode({"explore": selection.experiment, **held})
+
+    @property
+    def marks(self) -> dict[str, list[Mark]]:
+        """The paper's goodputs by experiment, in Mb/s."""
+        found: dict[str, dict[float, str]] = {}
+        for one in self.folder.figures.figures:
+            if isinstance(one, Bars) and one.metric == "goodput" and one.over is None:
+                for experiment in one.experiments(self.folder.study):
+                    found.setdefault(experiment, {}).update(
+                        {float(mark.value): mark.label for mark in one.marks if mark.axis == "y"}
+                    )
+        return {experiment: list(marks.items()) for experiment, marks in found.items()}
+
+    @property
+    def headline_counts(self) -> str:
+        """The number of headlines by verdict."""
+        return headline_counts(self.headlines)
+
+    @property
+    def question(self) -> str:
+        """The question in one sentence; "" if the study does not state it."""
+        return self.folder.headlines.question if self.folder.headlines else ""
 
     def forest(self, folded: bool) -> tuple[Part, ...]:
         """Return the lines of the claims that a measurement can decide, or of all others, which are ``folded``."""

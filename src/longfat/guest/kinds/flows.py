@@ -33,23 +33,34 @@ class Traffic:
         self.ports = traffic.ports(context.spec)
         self._block = traffic.block_bytes(context.spec)
         self._sending = [flow for flow in context.spec.flows if context.here(flow.sender)]
+        self._crowd = traffic.crowd(context.spec)
+        self._together: list[tuple[str, subprocess.Popen[bytes]]] = []
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._clients: dict[str, subprocess.Popen[bytes]] = {}
         self._send_buffers: dict[str, int | None] = {}
         self._receive_buffers: dict[str, int | None] = {}
 
     def prepare(self) -> None:
-        """Start every receiving iperf2."""
+        """Start every receiving program."""
+        for node, flows in self._by_node("receiver").items():
+            command = traffic.crowd_receiver((flow, self.ports[flow.name]) for flow in flows)
+            self._start_together(node, command, "server")
         for flow in self._context.spec.flows:
-            if self._context.here(flow.receiver):
+            if self._context.here(flow.receiver) and flow.name not in self._crowd:
                 command = traffic.server_command(flow, self.ports[flow.name], self._block)
                 process = self._context.network.start(flow.receiver, command, self._output(flow, "server"))
                 self._servers[flow.name] = end_with_run(self._context.cleanup, process)
 
     def plan(self) -> None:
         """Plan the start of every sending iperf2, and the reading of its sockets before its end."""
+        address = self._context.network.topology.address
+        for node, flows in self._by_node("sender").items():
+            orders = [(flow, address(flow.receiver), self.ports[flow.name]) for flow in flows]
+            command = traffic.crowd_sender(orders, self._context.timeline.origin_ns)
+            self._start_together(node, command, "client")
         for flow in self._sending:
-            self._context.timeline.at(flow.start_us, partial(self._start_client, flow))
+            if flow.name not in self._crowd:
+                self._context.timeline.at(flow.start_us, partial(self._start_client, flow))
         for flow in self._context.spec.flows:
             if flow.window_bytes or flow.send_window_bytes:
                 near_end_us = flow.start_us + flow.duration_us - min(LOOK_US, flow.duration_us // 2)
@@ -60,6 +71,8 @@ class Traffic:
     def finish(self) -> None:
         """Wait for clients and servers, and for transfers that are still under way."""
         drain_s = self._context.drain_s
+        for what, process in self._together:
+            finish(process, what, within_s=drain_s)
         for flow in self._context.spec.flows:
             if flow.name in self._clients:
                 what, expected = f"iperf2 client of flow {flow.name}", traffic.client_status(flow)
@@ -89,6 +102,19 @@ class Traffic:
             for flow in self._sending
         ]
         return {"flows": flows, "receive_buffers": self._receive_buffers}
+
+    def _by_node(self, end: str) -> dict[str, list[Flow]]:
+        """Return the flows that share processes by the node of one end, as far as it is here."""
+        found: dict[str, list[Flow]] = {}
+        for flow in self._crowd.values():
+            if self._context.here(getattr(flow, end)):
+                found.setdefault(getattr(flow, end), []).append(flow)
+        return found
+
+    def _start_together(self, node: str, command: list[str], end: str) -> None:
+        output = self._context.output(f"iperf/all@{node}.{end}.txt")
+        process = self._context.network.start_tool(node, command, output)
+        self._together.append((f"{end} of all flows at {node}", end_with_run(self._context.cleanup, process)))
 
     def _start_client(self, flow: Flow) -> None:
         address = self._context.network.topology.address(flow.receiver)
@@ -147,8 +173,11 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
     """Return flows.json from the output of iperf2 at both ends of each flow. Raises ValueError if it is incomplete."""
     results = []
     ports = traffic.ports(spec)
+    together = _together(spec, folder)
     for flow in spec.flows:
-        output = {end: (folder / "iperf" / f"{flow.name}.{end}.txt").read_text() for end in ("client", "server")}
+        output = together.get(ports[flow.name]) or {
+            end: (folder / "iperf" / f"{flow.name}.{end}.txt").read_text() for end in ("client", "server")
+        }
         if flow.transfer_bytes:
             under_way = json.loads((folder / "iperf" / f"{flow.name}.end.json").read_text())
             amounts = _transferred(flow, output, ports[flow.name], under_way)
@@ -156,6 +185,20 @@ def flow_results(spec: RunSpec, folder: Path) -> list[dict[str, Any]]:
             amounts = _sent(flow, output)
         results.append(report_of("flow", flow) | amounts)
     return results
+
+
+def _together(spec: RunSpec, folder: Path) -> dict[int, dict[str, str]]:
+    """Return the output at both ends of the flows that share processes, by the flow's port."""
+    ports = traffic.ports(spec)
+    flows = traffic.crowd(spec)
+    found = {ports[flow.name]: {"client": "", "server": ""} for flow in flows.values()}
+    for end, side, column in (("client", "sender", 4), ("server", "receiver", 2)):
+        nodes = {getattr(flow, side) for flow in flows.values()}
+        for node in sorted(nodes):
+            for line in (folder / "iperf" / f"all@{node}.{end}.txt").read_text().splitlines(keepends=True):
+                port = int(line.split(",")[column])
+                found[port][end] += line
+    return found
 
 
 def _sent(flow: Flow, output: dict[str, str]) -> dict[str, int]:

@@ -10,9 +10,8 @@ import re
 import shutil
 from pathlib import Path
 
-from longfat.data.study_folder import CLAIMS, MANIFEST, StudyFolder
+from longfat.data.study_folder import MANIFEST, StudyFolder
 from longfat.metrics.registry import OWN_METRICS
-from longfat.report.card.document import FILE
 from longfat.study.catalog.ccas import CCAS
 from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
@@ -50,8 +49,9 @@ def study_with(folder: StudyFolder, source: Path, to: Path) -> StudyFolder:
     """Copy the study to a folder of the same name, with the C file as its candidate. Raises RigError."""
     try:
         to.mkdir(parents=True, exist_ok=True)
-        for name in (CLAIMS, FILE, OWN_METRICS):
-            shutil.copyfile(folder.path / name, to / name)
+        for path in folder.path.iterdir():
+            if path.is_file() and path.name != MANIFEST:
+                shutil.copyfile(path, to / path.name)
         shutil.copyfile(source, to / source.name)
         for program in (to / OWN_METRICS, source):  # the project's own, and a file that the user names
             agree(program.read_bytes())

@@ -29,13 +29,20 @@ from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
 RUN_DIGITS = 8  # digits of a run's id in a cell
-Word = Literal["no worse", "worse", "open", "not measured"]
-WORDS: Mapping[str, Word] = {
+Word = Literal["no worse", "worse", "open", "not measured", "reproduced", "not reproduced", "undecided", "not testable"]
+COMPARED: Mapping[str, Word] = {
     "reproduced": "no worse",
-    "compatible": "no worse",
     "not reproduced": "worse",
+    "undecided": "open",
+    "not testable": "not measured",
 }
-"""The word on a card for each verdict on a claim that is decided."""
+"""The words of a card with peers for the verdicts on claims; a card without peers has the verdicts' own words."""
+ALONE: Mapping[str, Word] = {
+    "reproduced": "reproduced",
+    "not reproduced": "not reproduced",
+    "undecided": "undecided",
+    "not testable": "not testable",
+}
 
 
 @dataclass(frozen=True)
@@ -52,10 +59,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict of a row, with the comparisons behind it as text."""
+    """The verdict of a row, with the comparisons behind it as text, and the known cause of a failure."""
 
     word: Word
     evidence: tuple[str, ...] = ()
+    cause: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,9 +97,8 @@ class Card:
     @property
     def summary(self) -> str:
         """The numbers of verdicts in one line."""
-        words: tuple[Word, ...] = ("no worse", "worse", "open", "not measured")
-        found = [f"{self.count(word)} {word}" for word in words if self.count(word)]
-        return f"Against Reno and CUBIC: {', '.join(found) or 'no verdict'}"
+        found = {word: self.count(word) for word in (*COMPARED.values(), *ALONE.values())}
+        return ", ".join(f"{count} {word}" for word, count in found.items() if count) or "no verdict"
 
 
 _FILE = TypeAdapter(Card)
@@ -139,7 +146,7 @@ def measure_card(
         valid=sum(run.status == "ok" for run in runs),
         planned=len(runs),
         cells={row.row: {column: _cell(row, column, grounds) for column in document.columns} for row in document.rows},
-        verdicts={row.row: _judgement(by_claim[row.claim]) for row in document.rows if row.claim is not None},
+        verdicts={row.row: _judgement(by_claim[row.claim], document) for row in document.rows if row.claim is not None},
     )
 
 
@@ -160,8 +167,11 @@ def _end(value: float | None) -> float | None:
     return significant(value) if value is not None and math.isfinite(value) else None
 
 
-def _judgement(verdict: Verdict) -> Judgement:
+def _judgement(verdict: Verdict, document: CardDocument) -> Judgement:
+    words = COMPARED if document.peers else ALONE
     lines = [f"{one.what}: {one.reason if one.mean is None else compared(one)}" for one in verdict.evidence]
     reason = [verdict.reason] if verdict.reason else []
-    unknown: Word = "open" if verdict.why == "too few runs" else "not measured"
-    return Judgement(WORDS.get(verdict.verdict, unknown), tuple(lines or reason))
+    found = "reproduced" if verdict.verdict == "compatible" else verdict.verdict
+    if document.peers and found == "undecided" and verdict.why != "too few runs":
+        found = "not testable"
+    return Judgement(words[found], tuple(lines or reason), verdict.deviation)

@@ -30,9 +30,9 @@ class Row(Closed):
 
     row: f.Name = Field(description="name of the row, the same in all cards")
     section: Section = Field(description="sections of the document")
-    asks: Asks = Field(description="its word")
+    asks: Asks | None = Field(None, description="its word; none in a document without such words")
     shows: f.Text = Field(description="what is measured, in a few words")
-    of: f.Text = Field(description="the expression of a cell; `${who}` is replaced by an algorithm")
+    of: f.Text = Field(description="the expression of a cell; `${who}`, needed with peers, is replaced by an algorithm")
     unit: str = Field(description="unit of its value")
     digits: f.CountFromZero = Field(1, description="decimals that are printed")
     better: Literal["less", "more"] | None = Field(None, description="which values are better, if that is clear")
@@ -47,7 +47,7 @@ class LeftOut(Closed):
     """A requirement that no row shows, and the reason."""
 
     section: Section
-    asks: Asks
+    asks: Asks | None = None
     what: f.Text
     reason: f.Text
 
@@ -57,8 +57,10 @@ class CardDocument(Closed):
 
     format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
+    against: f.Text = Field(description="the document that the card evaluates against, as in a heading")
+    verdicts: f.Text = Field(description="the meaning of a verdict, in a few sentences")
     candidate: f.Name = Field(description="the value of the factor `who` that is the candidate")
-    peers: dict[f.Name, f.Text] = Field(description="its other values, with their names on a card")
+    peers: dict[f.Name, f.Text] = Field({}, description="its other values, with their names on a card")
     rows: tuple[Row, ...] = Field(description="the rows, in the order of the card")
     left_out: tuple[LeftOut, ...] = Field((), description="requirements that no row shows")
 
@@ -78,7 +80,7 @@ def card_document(folder: StudyFolder) -> CardDocument:
         for index, row in enumerate(document.rows):
             if row.claim is not None and row.claim not in claims:
                 yield Finding(("rows", index, "claim"), *unknown("claim", row.claim, claims))
-            if WHO not in row.of:
+            if document.peers and WHO not in row.of:
                 yield Finding(("rows", index, "of"), f"names no place for the algorithm; write {WHO}")
                 continue
             for text in map(row.expression, document.columns):

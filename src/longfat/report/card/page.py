@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.report.card.card import Card, Cell, Word
+from longfat.report.card.card import ALONE, COMPARED, Card, Cell, Word
 from longfat.report.card.document import CardDocument, Row
 from longfat.report.markdown import table
 from longfat.report.page import render, write_page
@@ -44,14 +44,14 @@ def draw_card(card: Card, document: CardDocument, folder: Path) -> Path:
     note = f"{card.summary}. {card.valid} of {card.planned} runs valid, profile {card.profile}."
     peers = [Column(text, card, name, candidate=False) for name, text in document.peers.items()]
     columns = [*_candidates([card], document), *peers]
-    heading = f"{card.algorithm} against RFC 9743 (BCP 133)"
+    heading = f"{card.algorithm} against {document.against}"
     page = render("card.html.j2", heading=heading, note=note, columns=columns, document=document, card=card)
     return write_page(folder / f"{card.algorithm}.html", page)
 
 
 def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> Path:
     """Write the candidates of all cards next to each other as ``matrix.html``; return the page. Raises RigError."""
-    heading, note = f"{len(cards)} algorithms against RFC 9743 (BCP 133)", "Each column is the candidate of a card."
+    heading, note = f"{len(cards)} algorithms against {document.against}", "Each column is the candidate of a card."
     columns = _candidates(cards, document)
     page = render("card.html.j2", heading=heading, note=note, columns=columns, document=document, card=None)
     return write_page(folder / MATRIX, page)
@@ -62,12 +62,15 @@ def matrix_text(cards: Sequence[Card], document: CardDocument) -> str:
     columns = _candidates(cards, document)
     head = ["section", "asks", "what is shown", "unit", *(column.heading for column in columns)]
     rows = []
-    marks: dict[Word | None, str] = {"worse": "**{}**", "open": "{} (open)"}
+    marks: dict[Word | None, str] = {"worse": "**{}**", "not reproduced": "**{}**"}
+    marks |= {word: f"{{}} ({word})" for word in ("open", "undecided")}
+    words = tuple(COMPARED.values())[:3] if document.peers else tuple(ALONE.values())
     for row in document.rows:
         cells = [marks.get(column.word(row), "{}").format(column.text(row)) for column in columns]
-        rows.append((row.section, row.asks, row.shows, row.unit, *cells))
-    counts = [f"{card.count('no worse')} / {card.count('worse')} / {card.count('open')}" for card in cards]
-    rows.append(("", "", "no worse / worse / open", "", *counts))
+        rows.append((row.section, row.asks or "", row.shows, row.unit, *cells))
+    rows.append(
+        ("", "", " / ".join(words), "", *(" / ".join(str(card.count(word)) for word in words) for card in cards))
+    )
     rows.append(("", "", "valid runs of those planned", "", *(f"{card.valid} of {card.planned}" for card in cards)))
     return "\n".join(table(head, rows, len(cards))) + "\n"
 

@@ -191,7 +191,7 @@ Mtu = Annotated[Size, Within("576 B", "9216 B")]
 Share = Annotated[Ratio, Within("1 ppm", "100 %")]
 Switch = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
-MOST_FLOWS = 2000  # flows of one entry: the number of ports between flows and other traffic
+MOST_FLOWS = 10_000  # flows of one entry: their ports are below those that Linux assigns by itself
 FlowCount = Annotated[int, Field(strict=True, ge=1, le=MOST_FLOWS)]
 CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]

@@ -63,7 +63,8 @@ class Flow(TcpEntry):
     count: f.FlowCount | None = Field(
         default=None,
         description="number of equal flows, called NAME1, NAME2, ...: the first is from `from` to `to`, the others "
-        "from and to the hosts that follow in turn",
+        "from and to the hosts that follow in turn. From 200 connections on, flows without `transfer` and `rate` share "
+        "a process at each host",
     )
 
     @property

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first screen of a report: goodput over the factor with the most values, whose chosen value selects the runs
+// below; and the panel that a dot, a name of a claim or a headline opens.
+"use strict";
+(() => {
+  const { element, tidy } = explorer, NAMESPACE = new DOMParser().parseFromString("<svg>", "text/html").body.firstChild.namespaceURI;
+  const W = 640, H = 230, LEFT = 46, RIGHT = 12, TOP = 10, BOTTOM = 34;
+  const root = document.getElementById("chart");
+  let data, chosen, drawn = [];
+
+  const shape = (name, attributes, ...children) => {
+    const made = document.createElementNS(NAMESPACE, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+
+  // The experiment whose numeric factor has the most values, and at most one other factor with several.
+  function choose() {
+    let best = null;
+    for (const experiment of new Set(data.runs.map((run) => run.experiment))) {
+      const varied = Object.entries(explorer.factors(experiment)).filter(([, values]) => values.length > 1);
+      for (const [name, values] of varied) {
+        if (varied.length > 2 || values.length < 3 || values.some((value) => value === "" || isNaN(value))) continue;
+        if (best && best.values.length >= values.length) continue;
+        best = { experiment, factor: name, values: values.map(Number), series: varied.map(([other]) => other).find((other) => other !== name) };
+      }
+    }
+    const first = data.runs.find((run) => run.status === "ok");
+    return best ?? (first && { experiment: first.experiment, factor: null, values: [] });
+  }
+
+  const own = () => data.runs.filter((run) => run.experiment === chosen.experiment && run.status === "ok");
+  const rate = (run) => data.specs[run.run].goodput.reduce((sum, one) => sum + one, 0);
+  const mean = (numbers) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+
+  function lines() {
+    const found = new Map();
+    for (const run of own()) {
+      const name = chosen.series ? String(run.factors[chosen.series]) : "";
+      if (!found.has(name)) found.set(name, { colour: data.colours[data.specs[run.run].flows[0]?.[1]] ?? "#3d6d99", points: new Map() });
+      const points = found.get(name).points, x = run.factors[chosen.factor];
+      points.set(x, [...(points.get(x) ?? []), rate(run)]);
+    }
+    const colours = [...found.values()].map((one) => one.colour);
+    const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"];
+    if (new Set(colours).size < colours.length) [...found.values()].forEach((one, place) => { one.colour = palette[place % palette.length]; });
+    return found;
+  }
+
+  function chart(slider) {
+    const found = lines(), xs = chosen.values, low = Math.min(...xs), high = Math.max(...xs);
+    const marks = data.marks[chosen.experiment] ?? [];
+    const tops = [...marks.map(([value]) => value), ...[...found.values()].flatMap((one) => [...one.points.values()].map((numbers) => Math.max(...numbers)))];
+    const least = Math.min(...[...found.values()].flatMap((one) => [...one.points.values()].map(mean)));
+    const top = Math.max(...tops) * 1.03 || 1, bottom = least > 0.5 * top ? least - 0.25 * (top - least) : 0;
+    const x = (value) => LEFT + (W - LEFT - RIGHT) * (value - low) / (high - low || 1);
+    const y = (value) => H - BOTTOM - (H - TOP - BOTTOM) * (value - bottom) / (top - bottom);
+    const drawing = shape("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `goodput by ${chosen.factor}` });
+    const power = 10 ** Math.floor(Math.log10((top - bottom) / 4));
+    const step = power * ([1, 2, 2.5, 5].find((one) => one * power >= (top - bottom) / 5) ?? 10);
+    for (let value = Math.ceil(bottom / step) * step; value <= top; value += step) {
+      drawing.append(shape("path", { class: "grid", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }), shape("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(+value.toPrecision(3))));
+    }
+    const at = xs.filter((_, place) => place % Math.ceil(xs.length / 8) === 0);
+    for (const value of at) drawing.append(shape("text", { x: x(value), y: H - BOTTOM + 16, "text-anchor": "middle" }, tidy("", value).trim()));
+    drawing.append(shape("text", { x: W - RIGHT, y: H - 4, "text-anchor": "end" }, chosen.factor.replaceAll("_", " ")), shape("text", { x: 2, y: H - 4 }, "goodput (Mb/s)"));
+    for (const [value, label] of marks) {
+      if (value > bottom && value < top) drawing.append(shape("path", { class: "stated", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }, shape("title", {}, "paper: " + label)));
+    }
+    const cursor = shape("path", { class: "cursor" });
+    drawing.append(cursor);
+    for (const [name, { colour, points }] of found) {
+      const means = [...points].sort(([one], [other]) => one - other).map(([value, numbers]) => [value, mean(numbers)]);
+      drawing.append(shape("path", { d: "M" + means.map(([value, number]) => `${x(value).toFixed(1)} ${y(number).toFixed(1)}`).join("L"), fill: "none", stroke: colour, "stroke-width": 1.8 }));
+      for (const [value, number] of means) {
+        const point = shape("circle", { cx: x(value), cy: y(number), r: 4, fill: colour, class: "point" }, shape("title", {}, `${name} ${chosen.factor} ${value}: ${number.toPrecision(4)} Mb/s, n = ${points.get(value).length}`));
+        point.onclick = () => { slider.value = xs.indexOf(value); slider.oninput(); };
+        drawing.append(point);
+      }
+    }
+    const legend = element("p", { class: "legend" }, ...[...found].filter(([name]) => name).map(([name, { colour }]) => {
+      const sign = element("span", { class: "key" });
+      sign.style.background = colour;
+      return element("span", {}, sign, name);
+    }), ...(marks.length ? [element("span", { class: "stated-key" }, "paper")] : []));
+    return [drawing, legend, (value) => cursor.setAttribute("d", `M${x(value)} ${TOP}V${H - BOTTOM}`)];
+  }
+
+  // The runs of a value: the first repetition of each series.
+  function show(value) {
+    const runs = own().filter((run) => !chosen.factor || run.factors[chosen.factor] === value);
+    const first = Math.min(...runs.map((run) => run.repetition));
+    const view = { experiment: chosen.experiment, runs: [...new Set(runs.filter((run) => run.repetition === first).map((run) => run.run))].slice(0, 6), t: null, all: false };
+    drawn.forEach((one) => one.destroy());
+    drawn = explorer.plot(root.querySelector(".moving"), view, chosen.factor ? ["cwnd", "queue"] : ["cwnd", "acked", "queue"], chosen.factor ? 105 : 150);
+    const where = new URLSearchParams({ explore: chosen.experiment, ...(chosen.factor ? { [chosen.factor]: value } : {}) });
+    where.set("runs", view.runs.map((run) => data.specs[run].id).join(","));
+    root.querySelector(".onward").replaceChildren(explorer.held(view) + "; ", element("a", { href: "#" + where.toString().replaceAll("%2C", ",") }, "these runs in the explorer"));
+    root.dataset.value = value ?? "";
+  }
+
+  async function start() {
+    data = await explorer.ready();
+    chosen = choose();
+    if (!chosen) return;
+    const slider = element("input", { type: "range", min: 0, max: chosen.values.length - 1, step: 1, "aria-label": chosen.factor ?? "" });
+    const output = element("output");
+    const parts = [element("p", { class: "soft onward" })];
+    if (chosen.factor) {
+      const [drawing, legend, move] = chart(slider);
+      slider.value = Math.floor(chosen.values.length / 3);
+      slider.oninput = () => {
+        const value = chosen.values[slider.value];
+        output.textContent = `${chosen.factor.replaceAll("_", " ")} ${tidy("", value).trim()}`;
+        move(value);
+        show(value);
+      };
+      parts.unshift(drawing, element("p", { class: "slide" }, slider, output, legend), element("div", { class: "moving" }));
+    } else parts.unshift(element("div", { class: "moving" }));
+    root.replaceChildren(...parts);
+    root.classList.toggle("named", !chosen.factor);
+    if (chosen.factor) slider.oninput(); else show(null);
+    root.dataset.ready = "yes";
+    addEventListener("resize", () => drawn.forEach((one) => one.setSize({ width: root.querySelector(".moving").clientWidth, height: one.height })));
+  }
+
+  // A link to a claim or to a figure opens it beside the page; a link to any other part opens the drawer around it.
+  const panel = document.getElementById("beside");
+  function opened(id) {
+    const target = document.getElementById(id);
+    for (let one = target?.closest("details"); one; one = one.parentElement.closest("details")) one.open = true;
+    if (target) target.scrollIntoView();
+  }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#claim-']");
+    const target = link && document.getElementById(link.hash.slice(1));
+    if (!target || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const copy = target.cloneNode(true);
+    copy.removeAttribute("id");
+    copy.querySelectorAll("details").forEach((one) => { one.open = one.matches(".why"); });
+    const figures = [...target.querySelectorAll("a.of")].map((one) => document.querySelector(one.hash + " .drawn")).filter(Boolean);
+    panel.querySelector("div").replaceChildren(copy, ...figures.slice(0, 1).map((one) => one.cloneNode(true)));
+    if (!panel.open) panel.show();
+    panel.scrollTop = 0;
+  });
+  panel.querySelector("button").onclick = () => panel.close();
+  addEventListener("keydown", (event) => { if (event.key === "Escape") panel.close(); });
+  const follow = () => { if (location.hash.length > 1 && !location.hash.startsWith("#explore")) { panel.close(); opened(location.hash.slice(1)); } };
+  addEventListener("hashchange", () => { if (location.hash.startsWith("#explore")) panel.close(); follow(); });
+  addEventListener("beforeprint", () => document.querySelectorAll("details.prints").forEach((one) => { one.open = true; }));
+  follow();
+  start();
+})();
