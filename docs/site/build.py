@@ -35,8 +35,8 @@ NAV = {
     "Start": ("README.md", "docs/quickstart.md", "docs/findings.md"),
     "Tutorials": ("docs/own-study.md", "docs/own-algorithm.md"),
     "Studies": ("experiments/*/README.md", "experiments/*/VERDICTS.md", "experiments/**/*.md"),
-    "How to": ("docs/data.md", "docs/evidence.md", "docs/machines.md", "docs/extending.md", "docs/faq.md"),
-    "Explanation": ("docs/verdicts.md", "docs/virtual-time.md", "docs/limitations.md"),
+    "How to": ("docs/data.md", "docs/evidence.md", "docs/machines.md", "docs/extending.md"),
+    "Explanation": ("docs/verdicts.md", "docs/virtual-time.md", "docs/limitations.md", "docs/threat-model.md"),
     "Reference": ("docs/manifest.md", "docs/claims.md", "docs/metrics.md", "docs/glossary.md"),
     "Project": ("*.md", "kernels/*.md", "images/*.md", "infra/**/*.md", "LICENSES/*.md"),
 }

@@ -54,3 +54,12 @@ def test_every_page_that_the_code_names_exists() -> None:
         if not (ROOT / page).exists() and path.name not in {"study.yaml", "test_docs.py"}
     }
     assert sorted(missing) == []
+
+
+def test_every_sentence_of_the_threat_model_has_a_test() -> None:
+    page = (ROOT / "docs/threat-model.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|") and not re.match(r"\| (rule|--)|\|--", line)]
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = [re.search(r"`(test_\w+)` \|$", line) for line in rows]
+    assert rows and all(named)
+    assert [one[1] for one in named if one and f"def {one[1]}(" not in tests] == []

@@ -8,6 +8,7 @@ inside it. Host and guest share a folder that holds spec.json and receives the r
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,7 +92,8 @@ class VirtualBackend:
         """Return the kernel's algorithms, and digests and releases of all kernels."""
         digests = {name: kernel.digest for name, kernel in self.kernels.items()}
         sources = {kernel.digest: kernel.source for kernel in self.kernels.values() if kernel.source}
-        return Capabilities(self.kernel.ccas, kernels=digests, sources=sources, repeats=True)
+        reasons = tuple(_missing_calls())
+        return Capabilities(self.kernel.ccas, reasons, kernels=digests, sources=sources, repeats=True)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Return missing algorithms, queues, sysctls, features and files of a run."""
@@ -235,6 +237,14 @@ def _guest_kernel(own: OwnKernel, say: Callable[[str], None]) -> GuestKernel:
     source = KernelSource(built.version, built.pinned, pieces, patches, own.base)
     ccas = recipe.ccas() | {source.path.stem.removeprefix("tcp_") for source in own.sources}
     return GuestKernel(built.path, built.digest, recipe.command_line(), ccas, source, recipe.queues())
+
+
+def _missing_calls() -> Iterator[str]:
+    """Yield a reason if the machine, perhaps a container, denies what the end of a guest needs."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError as error:
+        yield f"this machine denies pidfd_open(2): {error.strerror}; a newer Docker, or another profile, allows it"
 
 
 def guest_sources() -> list[Path]:

@@ -33,6 +33,7 @@ from longfat.system.store import in_cache, keep
 
 FORMAT = 1
 SIZE = "2 GB"  # during the build
+LEAST_FREE = 64 << 20  # bytes; with fewer, the full disk is probably the cause of a failure
 LOG_TAIL_LINES = 25
 # Run "$@" as the leader of a process group that ends with the process that started it, even if that was killed.
 LEASH = ["/usr/bin/setpriv", "--pdeathsig", "TERM", "/bin/sh", "-c", 'trap "kill -KILL 0" TERM; "$@" & wait $!', "sh"]
@@ -190,7 +191,9 @@ class _Runner:
 
     def _failed(self, what: str) -> RigError:
         tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
-        return RigError(f"kernel build failed: {what}\n{tail}", where=str(self.log))
+        free = shutil.disk_usage(self.folder).free
+        full = f"; only {free >> 20} MB of disk are free, and it needs {SIZE}" if free < LEAST_FREE else ""
+        return RigError(f"kernel build failed: {what}{full}\n{tail}", where=str(self.log))
 
 
 def check_configuration(wanted: str, got: str) -> None:

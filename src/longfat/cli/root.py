@@ -23,6 +23,8 @@ from typer._completion_shared import get_completion_script
 from typer.core import TyperGroup
 
 from longfat.cli.outcome import INTERRUPTED, command_of, complain, guard_streams
+from longfat.system.errors import RigError
+from longfat.system.processes import LEAST_FILES, enough_descriptors
 
 if TYPE_CHECKING:
     from typer._click.formatting import HelpFormatter
@@ -169,6 +171,7 @@ def completion(
 def main() -> None:
     """Run the command line; the only function that ends the process."""
     sys.unraisablehook = _repeat_interrupt
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some daemons ignore it, and programs would end without a status
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) ignores SIGHUP
             signal.signal(number, _interrupt)
@@ -176,6 +179,9 @@ def main() -> None:
         completion_init()
     try:
         guard_streams()
+        if not enough_descriptors():
+            complain(f"error: a process may open fewer than {LEAST_FILES} files here\n  hint: ulimit -n 1024")
+            sys.exit(RigError.exit_status)
         try:
             app(prog_name=NAME)
         finally:

@@ -10,6 +10,19 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+LEAST_FILES = 64  # open at a time: a run with its guest needs about thirty
+MOST_FILES = 4096
+
+
+def enough_descriptors() -> bool:
+    """Raise the limit of open files as far as is allowed and useful; return whether it suffices."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return soft == resource.RLIM_INFINITY or soft >= LEAST_FILES
+
 
 def is_running(process: int) -> bool:
     """Return whether the process can still write; one that has ended may wait for its parent for ever."""

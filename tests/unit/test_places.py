@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Odd machines: limits, signals, full disks, checkouts at odd paths, and other local users."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_bootstrap import Machine
+from test_bootstrap import machine as machine
+
+from longfat.backends import virtual
+from longfat.builds.kernel import _Runner
+from longfat.system.errors import RigError
+from longfat.system.locks import hold
+from longfat.system.store import in_cache
+from longfat.system.trust import LIST, agree
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+def started(before: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Start the command in a process that did something before."""
+    code = f"import os, resource, signal, sys\n{before}\nos.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    line = [sys.executable, "-c", code, "-P", "-m", "longfat", *words]
+    own = {"PYTHONPATH": str(SOURCE), "COLUMNS": "200"}
+    return subprocess.run(line, env={**os.environ, **own}, capture_output=True, text=True)
+
+
+def test_too_few_descriptors_are_refused_with_the_way_out() -> None:
+    done = started("resource.setrlimit(resource.RLIMIT_NOFILE, (25, 25))", "--version")
+    assert done.returncode == 3 and "ulimit" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_low_limit_of_descriptors_is_raised() -> None:
+    code = "import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (30, 4096)); from longfat.system import processes as p"
+    script = f"{code}; print(p.enough_descriptors(), r.getrlimit(r.RLIMIT_NOFILE)[0])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True
+    )
+    hard = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 4096)
+    assert done.stdout.split() == ["True", str(hard)]
+
+
+def test_a_parent_that_ignores_its_children_changes_nothing() -> None:
+    script = (
+        "import signal, sys; from longfat.cli import root; root.app = lambda **given: print(signal.getsignal(17)); "
+        "root.main()"
+    )
+    before = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    code = f"import os, signal, sys\n{before}\nos.execv(sys.executable, [sys.executable, '-c', {script!r}])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True
+    )
+    assert done.stdout.strip().endswith(str(signal.Handlers.SIG_DFL)), done.stderr
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o600), (0o002, 0o660), (0o000, 0o666), (0o077, 0o600)])
+def test_a_lock_belongs_to_its_writer(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        for _ in range(2):
+            with hold(tmp_path / "lock"):
+                assert stat.S_IMODE((tmp_path / "lock").stat().st_mode) == mode
+    finally:
+        os.umask(before)
+
+
+def test_the_list_of_trusted_programs_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path))
+    agree(b"program")
+    assert stat.S_IMODE((tmp_path / LIST).stat().st_mode) == 0o600
+
+
+def test_a_full_disk_names_the_file_that_is_written_and_not_its_source(tmp_path: Path) -> None:
+    with pytest.raises(RigError) as caught, in_cache(tmp_path / "roots/new", "the root", "1 GB"):
+        raise OSError(errno.ENOSPC, "No space left on device", "/elsewhere/source.py")
+    assert caught.value.where == str(tmp_path / "roots/new")
+
+
+def test_a_build_that_fails_on_a_full_disk_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
+    log = tmp_path / "log"
+    with log.open("wb") as output, pytest.raises(RigError, match="MB of disk are free"):
+        _Runner(tmp_path, log, output)(["false"])
+
+
+def test_a_container_that_denies_pidfd_is_refused_before_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(process: int) -> int:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    assert not list(virtual._missing_calls())
+    monkeypatch.setattr(os, "pidfd_open", denied)
+    assert ["pidfd_open" in reason for reason in virtual._missing_calls()] == [True]
+
+
+@pytest.mark.parametrize("name", ["x$(id)", "a`id`", "it's", 'say "hi"', "two\nlines", "a:b", "back\\slash"])
+def test_a_checkout_at_a_path_that_programs_misread_is_refused(machine: Machine, name: str) -> None:
+    odd = machine.checkout.rename(machine.checkout.with_name(name))
+    machine.checkout = odd
+    done = machine.start("check")
+    assert done.returncode == 3 and "plain path" in done.stderr
+    assert machine.calls() == []
