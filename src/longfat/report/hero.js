@@ -141,7 +141,9 @@
     copy.removeAttribute("id");
     copy.querySelectorAll("details").forEach((one) => { one.open = one.matches(".why"); });
     const figures = [...target.querySelectorAll("a.of")].map((one) => document.querySelector(one.hash + " .drawn")).filter(Boolean);
-    panel.querySelector("div").replaceChildren(copy, ...figures.slice(0, 1).map((one) => one.cloneNode(true)));
+    panel.querySelector("div").replaceChildren(copy);
+    // Patterns and clips are found by their ids, which must not be those of the figure in its closed drawer.
+    for (const one of figures.slice(0, 1)) copy.insertAdjacentHTML("afterend", one.outerHTML.replace(/\b(id="|url\(#|href="#)/g, "$1beside-"));
     if (!panel.open) panel.show();
     panel.scrollTop = 0;
   });
@@ -149,6 +151,7 @@
   addEventListener("keydown", (event) => { if (event.key === "Escape") panel.close(); });
   const follow = () => { if (location.hash.length > 1 && !location.hash.startsWith("#explore")) { panel.close(); opened(location.hash.slice(1)); } };
   addEventListener("hashchange", () => { if (location.hash.startsWith("#explore")) panel.close(); follow(); });
+  addEventListener("afterprint", () => document.querySelectorAll("details.prints").forEach((one) => { one.open = false; }));
   addEventListener("beforeprint", () => document.querySelectorAll("details.prints").forEach((one) => { one.open = true; }));
   follow();
   start();
