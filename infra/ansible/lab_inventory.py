@@ -58,6 +58,7 @@ def convert(inventory: Mapping[str, Any], known_hosts: Path, lookup: Lookup) -> 
         raise ValueError("\n".join(unknown))
     # ssh splits the value at blanks; the outer quotes are for Ansible, which splits the arguments first.
     options = ["-o", f'UserKnownHostsFile="{known_hosts}"', "-o", "GlobalKnownHostsFile=/dev/null"]
+    options += ["-o", "IdentitiesOnly=yes"] if known_hosts.with_name("id_ed25519").exists() else []
     variables = {
         "ansible_ssh_common_args": shlex.join([*options, "-o", "StrictHostKeyChecking=yes"]),
         "lab_environment": inventory["environment"],

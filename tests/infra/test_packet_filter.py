@@ -88,6 +88,7 @@ def rulesets(terraform: Terraform, tmp_path_factory: pytest.TempPathFactory) -> 
     given = {
         "TF_VAR_ssh_public_keys": '["ssh-ed25519 AAAA"]',
         "TF_VAR_ssh_prefixes": '["192.0.2.0/24", "2001:db8::/48"]',
+        "TF_VAR_data_plane_prefixes": '["10.0.0.0/16"]',
     }
     terraform.run(module, "apply", "-auto-approve", f"-state={folder / 'state'}", **given)
     said = json.loads(terraform.run(module, "output", "-json", f"-state={folder / 'state'}").stdout)

@@ -132,6 +132,16 @@ def test_a_set_up_that_cannot_go_on_says_what_to_do(
     assert (done.returncode, message in done.stderr) == (3, True), done.stderr
 
 
+@pytest.mark.parametrize("kind", ["Linux aarch64", "Darwin arm64", "Darwin x86_64"])
+def test_a_machine_that_cannot_execute_runs_is_told_the_ways_that_work_in_three_lines(
+    machine: Machine, kind: str
+) -> None:
+    machine.install("uname", f"echo {kind}")
+    done = machine.start("smoke")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert len(done.stderr.splitlines()) == 3 and kind in done.stderr and "limactl" in done.stderr
+
+
 def test_sudo_is_used_only_after_saying_so(machine: Machine) -> None:
     machine.needs("one nonesuch-one # reason\nextra ?/nonesuch/extra # reason\n")
     machine.install("sudo")

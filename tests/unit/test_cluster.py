@@ -67,6 +67,7 @@ def test_kubernetes_gets_a_secret_with_the_key_and_a_job_of_workers() -> None:
     assert secret["stringData"]["session.pem"].count("PRIVATE KEY") == 2
     assert job["spec"]["parallelism"] == 5 and "PRIVATE KEY" not in json.dumps(job)
     pod = job["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["seccompProfile"]
     (container,) = pod["containers"]
     assert container["command"][3:6] == ["distributed.cli.dask_worker", "tls://10.0.0.1:4000", "--worker-class"]
     assert container["resources"]["limits"] == {"cpu": "1", "memory": "700Mi"}

@@ -224,6 +224,7 @@ def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
     say(f"asking {', '.join(host.name for host in inventory.hosts)}")
     with Connections(inventory.hosts, lab, agent_code()) as connections:
         facts = connections.ask("look")
+        _read_clocks(connections, tuple(facts))  # now, and not after a night of preparation
         connections.ask("end")
     return HostsBackend(inventory, facts)
 
@@ -234,7 +235,8 @@ def _read_clocks(connections: Connections, names: tuple[str, ...]) -> dict[str, 
     for name, clock in clocks.items():
         if clock.uncertainty_ns > CLOCK_LIMIT_NS:
             known, allowed = clock.uncertainty_ns / 1e6, CLOCK_LIMIT_NS / 1e6
-            raise RigError(f"its clock is uncertain by {known:.1f} ms, allowed {allowed:.0f} ms", where=name)
+            message = f"its clock is uncertain by {known:.1f} ms, half of the round trip; allowed {allowed:.0f} ms"
+            raise RigError(message, where=name, hint="start the command near the hosts, such as on the router by ssh")
     return clocks
 
 

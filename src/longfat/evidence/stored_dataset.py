@@ -110,19 +110,19 @@ def ground_of(folder: Path, planned: Planned, rows: Iterable[Row], left_out: Cou
     computed: dict[Hashable, float | str] = {}
     runs = []
     for name, of in planned.scenarios.items():
-        missing = _gap(kept.get(name, ()))
-        if missing is not None:
-            left_out[f"{planned.profile}: runs of {name}, whose repetition {missing} is missing"] += len(
-                kept.get(name, ())
-            )
-        for row in kept.get(name, ()) if missing is None else ():
+        own = kept.get(name, ())
+        if (gap := _gap(own)) is not None:
+            if own:
+                left_out[f"{planned.profile}: runs of {name}, whose repetition {gap} is missing"] += len(own)
+            absent = (f"missing {name}", of.experiment, name, gap, planned.stack, "missing")
+            reason = f"repetition {gap} is not in the evidence" if own else "not in the evidence"
+            runs.append(Run(*absent, reason, factors=of.point.factors))
+            continue
+        for row in own:
             status = "ok" if row.measured else "invalid"
             fixed = (row.spec, of.experiment, name, row.repetition, planned.stack, status, row.reason)
             runs.append(Run(*fixed, factors=of.point.factors, measured=row.measured))
             computed.update(_computed(runs[-1], row, left_out))
-        if missing is not None:
-            absent = (f"missing {name}", of.experiment, name, missing, planned.stack, "missing")
-            runs.append(Run(*absent, f"repetition {missing} is not in the evidence", factors=of.point.factors))
     return Ground(planned, Grounds(planned.study, EvidenceDataset(folder, tuple(runs), computed)), kept)
 
 

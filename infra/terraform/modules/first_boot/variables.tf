@@ -28,11 +28,12 @@ variable "ssh_prefixes" {
   }
 }
 
-# Packets from these addresses bypass connection tracking, if they arrive at the card with the route to them.
+# None by default: the cards of a run are in namespaces, and a management network may have the same addresses. Packets
+# from these addresses bypass connection tracking, if they arrive at the card with the route to them.
 variable "data_plane_prefixes" {
-  description = "Addresses of the experiments on their links; runs assign 10.0.0.0/16."
+  description = "Addresses that reach every port, on links outside of runs, such as 10.0.0.0/16."
   type        = set(string)
-  default     = ["10.0.0.0/16"]
+  default     = []
 
   validation {
     condition     = alltrue([for prefix in var.data_plane_prefixes : can(cidrnetmask(prefix))])

@@ -61,7 +61,15 @@ def objects(
             {"name": "scratch", "mountPath": "/tmp"},
         ],
     }
+    user = 1000  # of nobody's: the container needs no name, and a namespace may refuse root
     pod = {
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": user,
+            "runAsGroup": user,
+            "fsGroup": user,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
         "restartPolicy": "OnFailure",
         "terminationGracePeriodSeconds": GRACE_S,
         "automountServiceAccountToken": False,

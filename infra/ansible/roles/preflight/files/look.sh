@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Print, one a line, every reason against preparing this machine. Changes nothing.
+# Print a line "reason: ..." for every reason against preparing this machine. Changes nothing.
 #
 # RELEASES: releases of Debian whose programs have the stated versions. ADDRESS: where SSH reaches this machine. KERNEL:
 # the release of the kernel to be booted, or nothing. MODULES: the modules of that kernel, built in or not.
@@ -10,38 +10,39 @@ efi=${EFI:-/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e09803
 sys=${SYS:-/sys}
 room_kib=${ROOM_KIB:-153600}
 
+# shellcheck disable=SC1090 # the file is the machine's
 release=$(. "${OS_RELEASE:-/etc/os-release}" && echo "${VERSION_CODENAME:-unknown}")
 case " $RELEASES " in
     *" $release "*) ;;
-    *) echo "its release is $release; the programs' versions are those of $RELEASES" ;;
+    *) echo "reason: its release is $release; the programs' versions are those of $RELEASES" ;;
 esac
 
 if command -v cloud-init >/dev/null; then
     case $(cloud-init status 2>/dev/null) in
-        *running* | *"not run"*) echo "its first boot has not ended (cloud-init status): wait, and repeat" ;;
+        *running* | *"not run"*) echo "reason: its first boot has not ended (cloud-init status): wait, and repeat" ;;
     esac
 fi
 
 [ -n "$KERNEL" ] && [ "$(uname -r)" != "$KERNEL" ] || exit 0
 
 case $ADDRESS in
-    *:*) echo "SSH reaches it by IPv6 ($ADDRESS), which the kernel $KERNEL lacks: state its IPv4 address" ;;
+    *:*) echo "reason: SSH reaches it by IPv6 ($ADDRESS), which the kernel $KERNEL lacks: state its IPv4 address" ;;
 esac
 
 if [ -r "$efi" ] && [ "$(od -An -tu1 -j4 -N1 "$efi" | tr -d ' ')" = 1 ]; then
-    echo "Secure Boot is on, and the kernel $KERNEL is not signed: turn it off in the firmware"
+    echo "reason: Secure Boot is on, and the kernel $KERNEL is not signed: turn it off in the firmware"
 fi
 
 for service in docker firewalld ufw; do
     if [ "$(systemctl is-active "$service" 2>/dev/null)" = active ]; then
-        echo "$service is active, and would have no effect under $KERNEL: stop and disable it"
+        echo "reason: $service is active, and would have no effect under $KERNEL: stop and disable it"
     fi
 done
 if command -v nft >/dev/null && nft list tables 2>/dev/null | grep -q '^table inet '; then
-    echo "nftables has tables of the family inet, which $KERNEL lacks: use ip and ip6 (nft list tables)"
+    echo "reason: nftables has tables of the family inet, which $KERNEL lacks: use ip and ip6 (nft list tables)"
 fi
 if [ -s "${IP_TABLES:-/proc/net/ip_tables_names}" ]; then
-    echo "iptables has rules, which $KERNEL cannot load: use nftables with tables of the family ip"
+    echo "reason: iptables has rules, which $KERNEL cannot load: use nftables with tables of the family ip"
 fi
 
 # The driver of a device is the module of the nearest ancestor that has one.
@@ -60,7 +61,7 @@ need_driver() {
     module=$(module_of "$2")
     case " $MODULES " in
         *" $module "*) ;;
-        *) [ -z "$module" ] || echo "the kernel $KERNEL has no driver $module, which the $1 needs" ;;
+        *) [ -z "$module" ] || echo "reason: the kernel $KERNEL has no driver $module, which the $1 needs" ;;
     esac
 }
 
@@ -74,6 +75,6 @@ esac
 
 free_kib=$(df --output=avail -k /boot 2>/dev/null | tail -n 1 | tr -d ' ')
 if [ -n "$free_kib" ] && [ "$free_kib" -lt "$room_kib" ]; then
-    echo "/boot has $((free_kib / 1024)) MiB free, and a kernel needs $((room_kib / 1024)) MiB"
+    echo "reason: /boot has $((free_kib / 1024)) MiB free, and a kernel needs $((room_kib / 1024)) MiB"
 fi
 exit 0

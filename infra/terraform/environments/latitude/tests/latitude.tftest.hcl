@@ -62,6 +62,10 @@ override_resource {
 }
 
 variables {
+  links = { # cards are mocked for these
+    left  = { a = "sender", b = "router" }
+    right = { a = "router", b = "receiver" }
+  }
   tags           = { study = "smoke", owner = "lab@example.org", expires = "2099-01-01T00:00:00Z" }
   project        = "proj_1"
   site           = "ASH"

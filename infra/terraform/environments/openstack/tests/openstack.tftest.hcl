@@ -52,6 +52,10 @@ override_resource {
 }
 
 variables {
+  links = { # cards are mocked for these
+    left  = { a = "sender", b = "router" }
+    right = { a = "router", b = "receiver" }
+  }
   tags           = { study = "smoke", owner = "lab", expires = "2099-01-01T00:00:00Z" }
   reservation_id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
   image          = "CC-Debian12"

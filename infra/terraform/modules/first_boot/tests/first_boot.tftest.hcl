@@ -41,8 +41,7 @@ run "user_data" {
 run "no_data_plane" {
   command = plan
   variables {
-    data_plane_prefixes = []
-    ssh_prefixes        = ["192.0.2.0/24"]
+    ssh_prefixes = ["192.0.2.0/24"]
   }
   assert {
     condition     = !strcontains(output.filter["/etc/nftables.conf"], "notrack")

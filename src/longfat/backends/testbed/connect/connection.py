@@ -196,7 +196,7 @@ def _begin() -> None:
 
 def ssh_options(host: Host, lab: Path) -> list[str]:
     """Return the command line up to the command on the host: only the lab's keys, and no question."""
-    key = ["-i", str(lab / KEY)] if (lab / KEY).exists() else []
+    key = ["-i", str(lab / KEY), "-o", "IdentitiesOnly=yes"] if (lab / KEY).exists() else []
     settings = {
         "BatchMode": "yes",
         "ConnectTimeout": str(CONNECT_S),

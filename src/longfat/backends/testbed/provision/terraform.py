@@ -22,6 +22,7 @@ from longfat.system.tools import environment_without
 PROGRAMS = ("terraform", "tofu")
 # Variables of the user's that select providers and logs; every other TF_ variable would change the lab.
 PASSED_ON = ("TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "TF_LOG", "TF_LOG_PATH")
+PRIVATE = 0o077  # umask: the state has the lab's addresses and names
 CHANGES = 2  # exit status of plan -detailed-exitcode
 
 
@@ -110,7 +111,8 @@ class Terraform:
         """Carry out the plan in the lab's folder; Terraform reports on the terminal. Raises RigError."""
         argv = self._argv("apply", "-input=false", str(self.folder / PLAN))
         with interrupts_for_child():
-            status = subprocess.run(argv, env=self._environment(), stdin=subprocess.DEVNULL, check=False).returncode
+            done = subprocess.run(argv, env=self._environment(), stdin=subprocess.DEVNULL, umask=PRIVATE, check=False)
+            status = done.returncode
         if status:
             raise RigError(
                 f"terraform apply ended with exit status {status}; see its message above. The state lists what exists",
@@ -124,7 +126,12 @@ class Terraform:
 
     def _ask(self, *arguments: str, fine: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            self._argv(*arguments), env=self._environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True
+            self._argv(*arguments),
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            umask=PRIVATE,
         )
         if done.returncode not in fine:
             output = f"{done.stdout}\n{done.stderr}".strip()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The look at a machine before anything is changed there, with stub programs: every reason, and none too many."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LOOK = Path(__file__).resolve().parents[2] / "infra/ansible/roles/preflight/files/look.sh"
+KERNEL = "6.12-longfat-abc"
+# Programs of a machine without any fault; None is a program that is missing.
+SOUND: dict[str, str | None] = {
+    "uname": "echo 6.1.0-old",
+    "systemctl": "echo inactive",
+    "nft": "echo table ip longfat",
+    "cloud-init": "echo status: done",
+    "ip": "echo '2: eth0 inet 192.0.2.7/24 brd 192.0.2.255'",
+    "findmnt": "echo overlay",
+    "df": "printf 'Avail\\n999999\\n'",
+}
+
+
+def reasons(folder: Path, programs: dict[str, str | None], **changes: str) -> list[str]:
+    """Return the reasons against a sound machine with other ``programs`` and variables."""
+    for name, body in (SOUND | programs).items():
+        if body is not None:
+            (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+            (folder / name).chmod(0o755)
+    (folder / "release").write_text("VERSION_CODENAME=bookworm\n")
+    driver = folder / "sys/class/net/eth0/device/driver"
+    driver.mkdir(parents=True)
+    (folder / "sys/module/igc").mkdir(parents=True)
+    (driver / "module").symlink_to(folder / "sys/module/igc")
+    (folder / "efi").write_bytes(bytes([6, 0, 0, 0, int(changes.pop("SECURE", "0"))]))
+    (folder / "tables").write_text(changes.pop("TABLES", ""))
+    variables = {"ADDRESS": "192.0.2.7", "KERNEL": KERNEL, "MODULES": "virtio_net igc", "RELEASES": "bookworm"}
+    files = {"OS_RELEASE": f"{folder}/release", "EFI": f"{folder}/efi", "IP_TABLES": f"{folder}/tables"}
+    environment = {"PATH": f"{folder}:/usr/bin:/bin", "SYS": f"{folder}/sys", **files, **variables, **changes}
+    done = subprocess.run([LOOK], env=environment, capture_output=True, text=True, check=True)
+    assert all(line.startswith("reason: ") for line in done.stdout.splitlines())
+    return done.stdout.splitlines()
+
+
+def test_a_sound_machine_gives_no_reason(tmp_path: Path) -> None:
+    assert reasons(tmp_path, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("programs", "changes", "word"),
+    [
+        ({}, {"RELEASES": "trixie"}, "bookworm"),
+        ({"cloud-init": "echo status: running"}, {}, "first boot"),
+        ({}, {"ADDRESS": "2001:db8::7"}, "IPv4"),
+        ({}, {"SECURE": "1"}, "Secure Boot"),
+        ({"systemctl": '[ "$2" = ufw ] && echo active || echo inactive'}, {}, "ufw"),
+        ({"nft": "echo table inet filter"}, {}, "inet"),
+        ({}, {"TABLES": "filter\n"}, "iptables"),
+        ({}, {"MODULES": "virtio_net e1000e"}, "no driver igc"),
+        ({"df": "printf 'Avail\\n40960\\n'"}, {}, "40 MiB"),
+    ],
+)
+def test_each_fault_is_the_only_reason(
+    tmp_path: Path, programs: dict[str, str | None], changes: dict[str, str], word: str
+) -> None:
+    (line,) = reasons(tmp_path, programs, **changes)
+    assert word in line
+
+
+def test_a_machine_with_the_kernel_already_has_nothing_to_lose(tmp_path: Path) -> None:
+    assert reasons(tmp_path, {"uname": f"echo {KERNEL}", "nft": "echo table inet filter"}, SECURE="1") == []
