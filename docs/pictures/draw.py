@@ -46,8 +46,13 @@ PICTURES = {
 }
 """Figures, each with its study and the experiment whose evidence it shows."""
 
-STUDIES = {f"{path.parent.name}.svg": path.parent.name for path in HERE.parents[1].glob("experiments/[a-z]*/evidence")}
-"""Pictures of all claims of a study, for each study with evidence."""
+# Studies whose README shows the picture of its decided claims.
+STUDIES = {
+    f"{path.parent.name}.svg": path.parent.name
+    for path in HERE.parents[1].glob("experiments/[a-z]*/README.md")
+    if f"pictures/{path.parent.name}.svg" in path.read_text(encoding="utf-8")
+}
+"""Pictures of all claims of a study."""
 
 DECIDED_BY_RUNS = ("measured", "calibrated", "law", "inconsistent")
 COLUMN, LINE, TOP, CHARACTERS = 550, 15, 34, 22  # of such a picture: pixels, and what of the paper's words has room

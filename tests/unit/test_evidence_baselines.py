@@ -12,6 +12,7 @@ import pytest
 from evidenced import ANOTHER, add, change, copied
 from fabricated_results import write_results
 from fake_backend import FakeBackend
+from test_kernel_check import differ
 
 from longfat.cli import rows
 from longfat.data.study_folder import StudyFolder
@@ -49,14 +50,13 @@ def test_one_with_other_kernel_checks_is_refused_and_may_begin_an_empty_baseline
     root: Path,
 ) -> None:
     (path,) = (root / FOLDER).iterdir()
-    old = the_baseline(root)
-    change(path, f'"era":"{old.canaries["era"]}"', '"era":"0"')
+    old = differ(path, "era")
     with pytest.raises(RigError, match=r"does not behave as baseline .* 2 of 3 .*: era"):
         add(root / "results" / "small")
     assert len(the_baseline(root).members) == 1
     # The old baseline is of an earlier day.
-    older = dataclasses.replace(the_baseline(root), name="2000-01-01-000000")
-    path.unlink()
+    older = dataclasses.replace(the_baseline(root), name=f"2000-01-01-{the_baseline(root).name[-6:]}")
+    shutil.rmtree(root / FOLDER)
     write_baseline(older, root / FOLDER)
     study = root / "experiments" / "small"
     (study / "evidence" / old.name).rename(study / "evidence" / older.name)

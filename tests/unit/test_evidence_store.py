@@ -271,7 +271,7 @@ def test_the_report_has_the_verdict_by_all_evidence_first(study: Path, tmp_path:
     page = write_report(results, StudyFolder(study), found).read_text(encoding="utf-8")
     row = page.split('<article class="claim is-undecided" id="claim-window-limits">')[1].split("</article>")[0]
     by_evidence, by_runs = row.split("By the runs of this report alone")
-    assert "not measured" in by_evidence and "reproduced" in by_runs
+    assert "run missing" in by_evidence and "reproduced" in by_runs
 
 
 def test_a_run_that_two_experiments_need_is_evidence_for_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,5 +118,5 @@ def test_a_row_whose_values_were_taken_away_differs(study: Path) -> None:
 def test_reproduce_shows_the_verdicts_of_the_evidence_first_and_compares_with_it_at_the_end(study: Path) -> None:
     valid, text = reproduced()
     assert valid
-    assert text.index("9 runs; 2 reproduced") < text.index("9 kept")
+    assert text.index("9 runs. Of 2 claims") < text.index("9 kept")
     assert "evidence: 9 of 9 runs" in text

@@ -55,7 +55,7 @@ def test_a_study_has_its_runs_its_coverage_and_its_claims_by_verdict(root: Path)
     assert sources_of(root) == ["Report of results/small: 8 of 9 runs valid, paper, modern, fake"]
     page = page_of(root)
     assert "2 of the paper&#39;s 40 figures and tables" in page
-    assert 'aria-label="1 reproduced, 1 not measured"' in page
+    assert 'aria-label="1 reproduced, 1 undecided"' in page
 
 
 def test_all_evidence_of_a_study_comes_before_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,8 +152,8 @@ def test_no_control_character_reaches_a_terminal(text: str) -> None:
     "image", ["![x](http://a.example/b)", "![x][y]\n\n[y]: //a.example/b", "<img src=//a.example>"]
 )
 def test_a_readme_loads_nothing_from_the_network(image: str) -> None:
-    readme = read_readme(f"# Title\nCited.\n\nText {image}\n\n## Answer\nSo {image}\n", ["claim"])
-    assert "<img" not in readme.question + readme.answer
+    readme = read_readme(f"# Title\nCited.\n\nText {image}\n", ["claim"])
+    assert "<img" not in readme.question
     assert "default-src 'none'" in POLICY and "https:" not in POLICY
 
 

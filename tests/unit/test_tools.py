@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from longfat.backends.testbed.provision import terraform
-from longfat.backends.testbed.provision.labs import ENVIRONMENTS
+from longfat.backends.testbed.provision.labs import MODULES
 from longfat.cli import version
 from longfat.system.tools import environment_without, git
 
@@ -64,7 +64,7 @@ def test_a_checkout_of_another_user_has_its_commit(tmp_path: Path) -> None:
 def test_terraform_has_no_variable_of_the_user_that_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TF_WORKSPACE", "TF_CLI_ARGS_apply", "TF_VAR_image_url", "TF_CLI_CONFIG_FILE", "OS_CLOUD"):
         monkeypatch.setenv(name, "mine")
-    used = terraform.Terraform("terraform", ENVIRONMENTS["local"], tmp_path, "again")._environment()
+    used = terraform.Terraform("terraform", MODULES["local"], tmp_path, "again")._environment()
     assert {name for name, value in used.items() if value == "mine"} == {"TF_CLI_CONFIG_FILE", "OS_CLOUD"}
     assert used["TF_DATA_DIR"] == str(tmp_path / ".terraform")
     assert "TF_WORKSPACE" not in environment_without("TF_")

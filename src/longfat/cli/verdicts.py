@@ -75,7 +75,7 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
             words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {item.verdict.words:<34}"
             say(console, f"{words}  {item.profile or '':<6}  {item.reason}".rstrip())
     head = f"{one.study.name}, baseline {one.baseline}, stack {one.stack}: {one.runs} runs"
-    say(console, f"{head}; {_sentence(one.counts)}")
+    say(console, f"{head}. {_sentence(one.counts)}")
     for exclusion in one.exclusions:
         say(console, f"  left out: {exclusion}")
     for stack, runs in sorted(one.others.items()):
