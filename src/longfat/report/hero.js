@@ -151,8 +151,10 @@
   addEventListener("keydown", (event) => { if (event.key === "Escape") panel.close(); });
   const follow = () => { if (location.hash.length > 1 && !location.hash.startsWith("#explore")) { panel.close(); opened(location.hash.slice(1)); } };
   addEventListener("hashchange", () => { if (location.hash.startsWith("#explore")) panel.close(); follow(); });
-  addEventListener("afterprint", () => document.querySelectorAll("details.prints").forEach((one) => { one.open = false; }));
-  addEventListener("beforeprint", () => document.querySelectorAll("details.prints").forEach((one) => { one.open = true; }));
+  const print = (open) => document.querySelectorAll("details.prints").forEach((one) => { one.open = open; });
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  matchMedia("print").addEventListener("change", (event) => print(event.matches));
   follow();
   start();
 })();
