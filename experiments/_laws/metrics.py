@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the laws: the growth of a window each RTT, the share that a loss leaves of it, and the queue."""
+"""Formulas and metrics of the laws: growth of a window each RTT, the share that a loss leaves of it, and the queue."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,10 +18,8 @@ from longfat.metrics.data import Array, Connection, Connections, EachFlow, FlowR
 from longfat.metrics.epochs import after_losses, epochs, is_open, rounds, rtts_to_reach, slope
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import (
-    BIC_S_MAX,
-    CUBIC_BETA,
-    compound_tuned_gamma,
-    cubic_k,
+    formula,
+    highspeed_decrease,
     highspeed_rows,
     highspeed_table_increase,
     scalable_halving_rtts,
@@ -37,7 +36,162 @@ FALL = 5  # segments of a step down that only Compound TCP's delay part takes
 STEPS = 10  # RTTs over which the growth of Compound TCP is averaged
 LEAST_STEP, LEAST_DISTANCE = 20, 80  # segments: smaller steps of FAST TCP, and nearer windows, are too coarse
 TRACED_BACK = 20  # segments of growth from which the end of a pause is extrapolated
+HTCP_RTT_US = 100_000
+BIC_S_MAX = 32
+CUBIC_C = 0.4
+CUBIC_BETA = 0.7
 FILTER_US = 5e6  # time after a loss until Westwood's filter of the rate has settled
+
+
+@formula
+def cubic_k(largest: float) -> float:
+    """Seconds after a loss at the window ``largest`` until CUBIC is there again (RFC 9438, section 4.2)."""
+    return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
+
+
+@formula
+def compound_tuned_gamma(before: float, queued: float) -> float:
+    """gamma after a loss that found this backlog: a sample is 3/4 of it and has a weight of 0.8 (Li 2006)."""
+    return 0.2 * before + 0.8 * 0.75 * queued
+
+
+@formula
+def highspeed_table_decrease(window: float) -> float:
+    """Part of the window given up on a loss according to the first row of the table whose window is not below w."""
+    return highspeed_decrease(highspeed_rows()[int(highspeed_table_increase(window)) - 1])
+
+
+@formula
+def highspeed_response_increase(
+    window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
+) -> float:
+    """Segments a(w) that HighSpeed TCP adds each RTT with any of its parameters: 1 up to Low_Window (RFC 3649, 5).
+
+    p(w) is Standard TCP's, w = 1.2 / sqrt(p), at Low_Window. Above that, a may be less than 1.
+    """
+    if _is_standard(window, low_window, high_window):
+        return 1.0
+    b = highspeed_response_decrease(window, low_window, high_window, high_decrease)
+    low_p = (1.2 / low_window) ** 2
+    place = _place(window, low_window, high_window)
+    return float(window**2 * low_p * (high_p / low_p) ** place * 2 * b / (2 - b))
+
+
+@formula
+def highspeed_response_decrease(window: float, low_window: float, high_window: float, high_decrease: float) -> float:
+    """Part b(w) of the window that HighSpeed TCP gives up on a loss, with any of its parameters (RFC 3649, 5)."""
+    if _is_standard(window, low_window, high_window):
+        return 0.5
+    return 0.5 + (high_decrease - 0.5) * _place(window, low_window, high_window)
+
+
+@formula
+def highspeed_kernel_increase(
+    window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
+) -> float:
+    """The same in the kernel's version: never below 1, so it does not grow more slowly than Standard TCP."""
+    return max(highspeed_response_increase(window, low_window, high_window, high_p, high_decrease), 1.0)
+
+
+def _is_standard(window: float, low_window: float, high_window: float) -> bool:
+    return window <= low_window or high_window <= low_window
+
+
+def _place(window: float, low_window: float, high_window: float) -> float:
+    """How far a window is on the way from Low_Window to High_Window, on a logarithmic scale."""
+    return math.log(window / low_window) / math.log(high_window / low_window)
+
+
+@formula
+def scalable_kept(window: float, b: float, lwnd: float) -> float:
+    """Part of the window that Scalable TCP keeps on a loss: 1 - b, and a half up to lwnd (Kelly 2003)."""
+    return 0.5 if window <= lwnd else 1 - b
+
+
+@formula
+def htcp_increase(since: float, rtt: float) -> float:
+    """Segments that H-TCP adds each RTT, for a backoff of 0.5 (Leith and Shorten 2004).
+
+    1 + 10 D + (D/2)^2 with D the seconds beyond the first since the last loss, in proportion to an RTT of 100 ms.
+    """
+    return _htcp_alpha(since) * rtt / HTCP_RTT_US
+
+
+@formula
+def htcp_kernel_increase(during: float, rtt: float, window: float) -> float:
+    """The same as net/ipv4/tcp_htcp.c has it, where a receiver acknowledges every second segment.
+
+    alpha is cut to a whole number before it is scaled to the RTT and after that (htcp_alpha_update), and the
+    acknowledgment that adds a segment is not counted towards the next one (htcp_cong_avoid).
+    """
+    scale = min(max(8 * HTCP_RTT_US // rtt, 4), 80)
+    whole = max(8 * int(_htcp_alpha(during)) // scale, 1)
+    return window / ((math.ceil(window / whole / 2) + 1) * 2)
+
+
+def _htcp_alpha(since: float) -> float:
+    beyond = max(since / 1e6 - 1, 0)
+    return 1 + 10 * beyond + (beyond / 2) ** 2
+
+
+@formula
+def htcp_kept(least_rtt: float, largest_rtt: float) -> float:
+    """Part of the window that H-TCP keeps on a loss: RTTmin / RTTmax within 0.5 and 0.8 (Leith and Shorten 2004)."""
+    return min(max(least_rtt / largest_rtt, 0.5), 0.8)
+
+
+@formula
+def bic_increase(distance: float) -> float:
+    """Segments that BIC adds each RTT so far below its target: to the middle, at most S_max = 32 (Xu et al. 2004)."""
+    return min(distance / 2, BIC_S_MAX)
+
+
+@formula
+def bic_share(distance: float) -> float:
+    """Part of the distance to its target that BIC covers in an RTT (Xu et al. 2004)."""
+    return bic_increase(distance) / distance
+
+
+@formula
+def bic_kernel_share(distances: float) -> float:
+    """The same near the target as net/ipv4/tcp_bic.c has it: twice a quarter of the distance cut to whole segments.
+
+    Twice, as it divides by the ratio of acknowledgments (bictcp_update) and counts segments (tcp_cong_avoid_ai).
+    """
+    return 2 * (distances // 4) / distances
+
+
+@formula
+def cubic_regained(share: float) -> float:
+    """Part of a loss that CUBIC has made up after a share of K: C (t - K)^3 + W_max (RFC 9438, section 4.2)."""
+    return 1 + (share - 1) ** 3
+
+
+@formula
+def westwood_window(rate: float, least_rtt: float) -> float:
+    """Window in segments after a loss: the measured rate in segments a second times the least RTT (Mascolo 2001)."""
+    return rate * least_rtt / 1e6
+
+
+@formula
+def compound_increase(window: float, alpha: float, k: float) -> float:
+    """Segments that both parts of Compound TCP add each RTT, alpha w^k, one of them the loss part's (Tan 2006)."""
+    return max(alpha * math.pow(window, k), 1)
+
+
+@formula
+def compound_given(backlog: float, eta: float) -> float:
+    """Segments that the delay part of Compound TCP gives up for a backlog (Tan 2006)."""
+    return eta * backlog
+
+
+@formula
+def compound_seen_backlog(path: float, gamma: float, alpha: float, k: float) -> float:
+    """The backlog by which Compound TCP has at the latest seen gamma on a path that holds this many segments.
+
+    It decides once each RTT on RTTs of the one before: by then the window is up to two RTTs' growth above gamma.
+    """
+    return gamma + 2 * compound_increase(path + gamma, alpha, k)
 
 
 def parts(samples: Samples, above: float, up_to: float, least: float) -> Iterator[Samples]:
