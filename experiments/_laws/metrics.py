@@ -19,7 +19,6 @@ from longfat.metrics.epochs import after_losses, epochs, is_open, rounds, rtts_t
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import (
     formula,
-    highspeed_decrease,
     highspeed_rows,
     highspeed_table_increase,
     scalable_halving_rtts,
@@ -36,7 +35,6 @@ FALL = 5  # segments of a step down that only Compound TCP's delay part takes
 STEPS = 10  # RTTs over which the growth of Compound TCP is averaged
 LEAST_STEP, LEAST_DISTANCE = 20, 80  # segments: smaller steps of FAST TCP, and nearer windows, are too coarse
 TRACED_BACK = 20  # segments of growth from which the end of a pause is extrapolated
-HTCP_RTT_US = 100_000
 BIC_S_MAX = 32
 CUBIC_C = 0.4
 CUBIC_BETA = 0.7
@@ -56,88 +54,9 @@ def compound_tuned_gamma(before: float, queued: float) -> float:
 
 
 @formula
-def highspeed_table_decrease(window: float) -> float:
-    """Part of the window given up on a loss according to the first row of the table whose window is not below w."""
-    return highspeed_decrease(highspeed_rows()[int(highspeed_table_increase(window)) - 1])
-
-
-@formula
-def highspeed_response_increase(
-    window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
-) -> float:
-    """Segments a(w) that HighSpeed TCP adds each RTT with any of its parameters: 1 up to Low_Window (RFC 3649, 5).
-
-    p(w) is Standard TCP's, w = 1.2 / sqrt(p), at Low_Window. Above that, a may be less than 1.
-    """
-    if _is_standard(window, low_window, high_window):
-        return 1.0
-    b = highspeed_response_decrease(window, low_window, high_window, high_decrease)
-    low_p = (1.2 / low_window) ** 2
-    place = _place(window, low_window, high_window)
-    return float(window**2 * low_p * (high_p / low_p) ** place * 2 * b / (2 - b))
-
-
-@formula
-def highspeed_response_decrease(window: float, low_window: float, high_window: float, high_decrease: float) -> float:
-    """Part b(w) of the window that HighSpeed TCP gives up on a loss, with any of its parameters (RFC 3649, 5)."""
-    if _is_standard(window, low_window, high_window):
-        return 0.5
-    return 0.5 + (high_decrease - 0.5) * _place(window, low_window, high_window)
-
-
-@formula
-def highspeed_kernel_increase(
-    window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
-) -> float:
-    """The same in the kernel's version: never below 1, so it does not grow more slowly than Standard TCP."""
-    return max(highspeed_response_increase(window, low_window, high_window, high_p, high_decrease), 1.0)
-
-
-def _is_standard(window: float, low_window: float, high_window: float) -> bool:
-    return window <= low_window or high_window <= low_window
-
-
-def _place(window: float, low_window: float, high_window: float) -> float:
-    """How far a window is on the way from Low_Window to High_Window, on a logarithmic scale."""
-    return math.log(window / low_window) / math.log(high_window / low_window)
-
-
-@formula
 def scalable_kept(window: float, b: float, lwnd: float) -> float:
     """Part of the window that Scalable TCP keeps on a loss: 1 - b, and a half up to lwnd (Kelly 2003)."""
     return 0.5 if window <= lwnd else 1 - b
-
-
-@formula
-def htcp_increase(since: float, rtt: float) -> float:
-    """Segments that H-TCP adds each RTT, for a backoff of 0.5 (Leith and Shorten 2004).
-
-    1 + 10 D + (D/2)^2 with D the seconds beyond the first since the last loss, in proportion to an RTT of 100 ms.
-    """
-    return _htcp_alpha(since) * rtt / HTCP_RTT_US
-
-
-@formula
-def htcp_kernel_increase(during: float, rtt: float, window: float) -> float:
-    """The same as net/ipv4/tcp_htcp.c has it, where a receiver acknowledges every second segment.
-
-    alpha is cut to a whole number before it is scaled to the RTT and after that (htcp_alpha_update), and the
-    acknowledgment that adds a segment is not counted towards the next one (htcp_cong_avoid).
-    """
-    scale = min(max(8 * HTCP_RTT_US // rtt, 4), 80)
-    whole = max(8 * int(_htcp_alpha(during)) // scale, 1)
-    return window / ((math.ceil(window / whole / 2) + 1) * 2)
-
-
-def _htcp_alpha(since: float) -> float:
-    beyond = max(since / 1e6 - 1, 0)
-    return 1 + 10 * beyond + (beyond / 2) ** 2
-
-
-@formula
-def htcp_kept(least_rtt: float, largest_rtt: float) -> float:
-    """Part of the window that H-TCP keeps on a loss: RTTmin / RTTmax within 0.5 and 0.8 (Leith and Shorten 2004)."""
-    return min(max(least_rtt / largest_rtt, 0.5), 0.8)
 
 
 @formula

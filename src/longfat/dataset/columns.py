@@ -37,7 +37,7 @@ _UNITS = {
 
 
 def _column(table: str, name: str) -> Mapping[str, Any]:
-    """Return the keys of a column, with those of the table's own; empty for a column that only a study defines."""
+    """Return the keys of a column, laid under the table's own keys; empty for a column that only a study defines."""
     return {**_COLUMNS.get(name, {}), **_TABLES.get(table, {}).get("own", {}).get(name, {})}
 
 
