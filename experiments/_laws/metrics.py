@@ -18,6 +18,8 @@ from longfat.metrics.data import Array, Connection, Connections, EachFlow, FlowR
 from longfat.metrics.epochs import after_losses, epochs, is_open, rounds, rtts_to_reach, slope
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import (
+    CUBIC_BETA,
+    cubic_k,
     formula,
     highspeed_rows,
     highspeed_table_increase,
@@ -36,15 +38,7 @@ STEPS = 10  # RTTs over which the growth of Compound TCP is averaged
 LEAST_STEP, LEAST_DISTANCE = 20, 80  # segments: smaller steps of FAST TCP, and nearer windows, are too coarse
 TRACED_BACK = 20  # segments of growth from which the end of a pause is extrapolated
 BIC_S_MAX = 32
-CUBIC_C = 0.4
-CUBIC_BETA = 0.7
 FILTER_US = 5e6  # time after a loss until Westwood's filter of the rate has settled
-
-
-@formula
-def cubic_k(largest: float) -> float:
-    """Seconds after a loss at the window ``largest`` until CUBIC is there again (RFC 9438, section 4.2)."""
-    return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
 
 
 @formula

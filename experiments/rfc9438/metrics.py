@@ -16,10 +16,9 @@ import numpy.typing as npt
 from longfat.metrics.data import Array, Connection, FlowRows, NoValue, Point, Points, Samples
 from longfat.metrics.epochs import epochs
 from longfat.metrics.registry import metric
+from longfat.relations.formulas import CUBIC_BETA, CUBIC_C
 
 LEAST_SAMPLES = 10
-CUBIC_C = 0.4
-CUBIC_BETA = 0.7
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ LOW_WINDOW = 38
 HIGH_WINDOW = 83000
 HIGH_DECREASE = 0.1
 _HTCP_RTT_US = 100_000
+CUBIC_C = 0.4
+CUBIC_BETA = 0.7
 
 
 def bandwidth_delay_product(rate: float, rtt: float) -> float:
@@ -188,6 +190,11 @@ def _htcp_alpha(since: float) -> float:
 def htcp_kept(least_rtt: float, largest_rtt: float) -> float:
     """Part of the window that H-TCP keeps on a loss: RTTmin / RTTmax within 0.5 and 0.8 (Leith and Shorten 2004)."""
     return min(max(least_rtt / largest_rtt, 0.5), 0.8)
+
+
+def cubic_k(largest: float) -> float:
+    """Seconds after a loss at the window ``largest`` until CUBIC is there again (RFC 9438, section 4.2)."""
+    return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
 
 
 FORMULAS: dict[str, Callable[..., float]] = {
