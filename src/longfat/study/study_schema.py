@@ -24,7 +24,7 @@ _REFERENCE = {
 }
 _SWEPT = (
     *("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph", "GraphLink", "Policer", "Change", "Bursts"),
-    *("Hosts", "OneHost", "Algorithm", "Probes", "Drop"),
+    *("Hosts", "OneHost", "ProcessingTime", "Algorithm", "Probes", "Drop"),
     *(kind.__name__ for kind in QUEUES.values()),
     *(section.model.__name__ for section in SECTIONS.values()),
 )
