@@ -28,7 +28,7 @@ from longfat.builds.packages import require_packages
 from longfat.study.catalog.kernels import DEFAULT_KERNEL
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
-from longfat.system.locks import hold
+from longfat.system.holders import hold_patiently
 from longfat.system.store import in_cache, keep
 
 FORMAT = 1
@@ -70,7 +70,7 @@ def build_kernel(
     settings, folder = recipe.settings(), cache_folder() / "kernels"
     source = _source_of_built(recipe, folder, target)
     if source is None:
-        with in_cache(folder, "the kernel's source", SIZE), hold(folder / "lock"):
+        with in_cache(folder, "the kernel's source", SIZE), hold_patiently(folder / "lock"):
             source = find_source(settings, folder, say)
     if not recipe.is_pinned(source):
         other = f"a tarball of {source.version} with SHA-256 {source.sha256[:16]}..."
