@@ -249,17 +249,17 @@ def _missing_calls() -> Iterator[str]:
         os.close(os.pidfd_open(os.getpid()))
     except OSError as error:
         yield f"this machine denies pidfd_open(2): {error.strerror}; a newer Docker, or another profile, allows it"
-    try:
-        with subprocess.Popen(["true"], preexec_fn=_be_traced) as traced:
-            traced.kill()
-    except (OSError, subprocess.SubprocessError):
+    if not _may_trace():
         yield "this machine denies ptrace(2), with which a guest runs programs; --cap-add=SYS_PTRACE may allow it"
 
 
-def _be_traced() -> None:
-    """Let the parent process trace this one. Raises OSError."""
-    if ctypes.CDLL(None).ptrace(0, 0, 0, 0):  # PTRACE_TRACEME
-        raise PermissionError("ptrace")
+def _may_trace() -> bool:
+    """Return whether this process may trace a child."""
+
+    def be_traced() -> None:
+        os._exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)  # PTRACE_TRACEME
+
+    return subprocess.call(["true"], preexec_fn=be_traced) == 0
 
 
 def guest_sources() -> list[Path]:

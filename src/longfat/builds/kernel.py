@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from longfat.builds.archive import archived
 from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_source import Source, find_source
 from longfat.builds.kernel_targets import GUEST, Target
@@ -79,6 +80,9 @@ def build_kernel(
     result = folder / digest[:32]
 
     def make(new: Path) -> None:
+        if stored := archived("cache/kernels", result.name):
+            shutil.copytree(stored, new)
+            return
         if target.packages:
             require_packages(kernels_folder / target.packages)
         say(f"building the {source.version} {target.what}")
@@ -90,17 +94,19 @@ def build_kernel(
 
 
 def _source_of_built(recipe: Recipe, folder: Path, target: Target) -> Source | None:
-    """Return the source of a kernel in the cache folder with the same patches and configuration, the pinned one first.
+    """Return the source of a kernel in the cache folder, or in the archive, with the same patches and configuration.
 
-    It needs no tarball: its path is the kernel's.
+    The pinned one comes first. It needs no tarball: its path is the kernel's.
     """
     built: dict[tuple[str, str], Path] = {}
-    for path in sorted(folder.glob("*/kernel.json")):
+    folders = [folder, *([stored] if (stored := archived("cache/kernels")) else [])]
+    for path in sorted(path for one in folders for path in one.glob("*/kernel.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):  # a damaged kernel is ignored here
             facts = json.loads(path.read_text())
             built[str(facts["version"]), str(facts["source_sha256"])] = path
     sources = [Source(path, *facts) for facts, path in built.items()]
-    same = [source for source in sources if (folder / recipe.digest(source, target)[:32]).is_dir()]
+    digests = {source: recipe.digest(source, target)[:32] for source in sources}
+    same = [source for source, digest in digests.items() if any((one / digest).is_dir() for one in folders)]
     return min(same, key=lambda source: not recipe.is_pinned(source), default=None)
 
 
