@@ -27,8 +27,8 @@ SNAPSHOTS = "https://snapshot.debian.org/archive/{archive}/{time}"
 def source_lines(suite: str, snapshot: str | None = None) -> tuple[str, ...]:
     """Return the sources of ``suite``, its updates and its security fixes, for mmdebstrap.
 
-    With a ``snapshot``, such as 20261101T000000Z, they are those of Debian's archive at that time. A machine without a
-    Debian archive, for example with Ubuntu, has none; mmdebstrap then uses Debian's public one.
+    A ``snapshot``, such as 20261101T000000Z, selects Debian's archive as it was then. A machine without a Debian
+    archive, for example with Ubuntu, has none; mmdebstrap then uses Debian's public one.
     """
     archive, security = find_archives(_listing())
     if snapshot:

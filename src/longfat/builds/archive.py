@@ -87,7 +87,7 @@ def write_archive(
 
 
 def _collect_packages(target: Path, host: Sequence[str], image: dict[str, str], suite: str) -> None:
-    """Download the packages of the host with all that they depend on, and those of the image in its versions."""
+    """Download the host's packages with all their dependencies, and the image's packages in its versions."""
     sources = source_lines(suite)
     if not sources:
         raise RigError("this machine's apt has no Debian archive")

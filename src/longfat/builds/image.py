@@ -37,7 +37,7 @@ Mode = Literal["root", "unshare"]
 class ImageRecipe:
     """Recipe of a userland. ``source_date_epoch`` is in seconds; ``digest`` covers all RECIPE_FILES.
 
-    ``snapshot`` is a time of Debian's archive, such as 20261101T000000Z; without it the packages are those of the day.
+    ``snapshot`` is a time of Debian's archive, such as 20261101T000000Z (default: the time of the build).
     """
 
     suite: str
