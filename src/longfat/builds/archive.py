@@ -64,7 +64,7 @@ def write_archive(
         raise RigError("the folder has files already", where=str(folder), hint="name a new or an empty folder")
     for name in ("wheels", "packages", "source", "cache/kernels", f"cache/images/{image.name}"):
         (folder / name).mkdir(parents=True)
-    git = ["git", "-c", f"safe.directory={CHECKOUT}", "-C", CHECKOUT]
+    git = ["git", "-c", f"safe.directory={CHECKOUT}", "-C", str(CHECKOUT)]
     run_program(
         *git, "archive", "--format=tar", "--prefix=longfat/", f"--output={folder.resolve()}/longfat.tar", "HEAD"
     )
