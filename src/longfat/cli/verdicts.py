@@ -9,10 +9,11 @@ from typing import Any
 
 from rich.console import Console
 
-from longfat.cli.console import Output, say
+from longfat.cli.console import WARNING, Output, say
 from longfat.cli.options import Baseline, Stack, Studies
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
+from longfat.evidence.criteria import YOUNGER, summary
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, Counts, apart, shares
@@ -78,6 +79,11 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     say(console, f"{head}. {_sentence(one.counts)}")
     for exclusion in one.exclusions:
         say(console, f"  left out: {exclusion}")
+    say(console, f"  {summary(one.claims, one.criteria)}")
+    if one.younger:
+        say(console, f"  {YOUNGER}:", WARNING)
+    for line in one.younger:
+        say(console, f"    {line}")
     for stack, runs in sorted(one.others.items()):
         say(console, f"  also: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
 
@@ -111,6 +117,7 @@ def _data(one: Evidenced) -> dict[str, Any]:
         "stack": one.stack,
         "runs": one.runs,
         "left_out": list(one.exclusions),
+        "criteria_changed": list(one.younger),
         "headlines": [
             {"id": each.headline.id, "verdict": each.word, "here": each.here, "claims": dict(each.claims)}
             for each in one.headlines
