@@ -16,10 +16,10 @@ from longfat.dataset.build import build_dataset
 from longfat.metrics import METRICS
 from longfat.relations.counting import Counted, Share, shares, tally
 from longfat.relations.firsts import changes, keep_first
-from longfat.relations.judge import read_origin
+from longfat.relations.judge import judge, read_origin, read_verdicts
 from longfat.relations.limits import Limits, holm
 from longfat.relations.outcomes import Word
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import RecordError, RigError, StudyError
 
 HEAD = "format: 2\nstudy: small\nclaims:\n"
 FAST, SLOW = "goodput[delay, highspeed, window=8 MiB]", "goodput[delay, standard, window=8 MiB]"
@@ -207,6 +207,28 @@ def test_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
         path.write_text(damaged, encoding="ascii")
         with pytest.raises(RigError, match=r"claims-first\.json"):
             keep_first(tmp_path, known, False)
+
+
+def test_criteria_are_from_before_the_runs_only_if_no_recorded_run_is_older(results: Path, tmp_path: Path) -> None:
+    study = write_study(tmp_path, claims=CRITERION)
+    path = results / "claims-first.json"
+    path.unlink(missing_ok=True)
+    keep_first(results, StudyFolder(study).claims, before_runs=True)
+    first = json.loads(path.read_text(encoding="ascii"))
+    for year, before in (("2000", True), ("2999", False)):
+        path.write_text(json.dumps(first | {"time": f"{year}-01-01T00:00:00+00:00"}), encoding="ascii")
+        judge_study(results, study)
+        origin = read_origin(results)
+        assert origin.before_runs is before and ("after its runs" in origin.sentence) is not before
+
+
+def test_verdicts_are_sealed_with_the_claims_by_which_they_were_judged(results: Path, tmp_path: Path) -> None:
+    folder = StudyFolder(write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100")))
+    claims = folder.claims
+    write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 900"))  # while the command runs
+    judge(results, folder.study, claims, folder.judged_by)
+    with pytest.raises(RecordError, match=r"claims\.yaml \(changed\)"):
+        read_verdicts(results, folder.path)
 
 
 def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tmp_path: Path) -> None:

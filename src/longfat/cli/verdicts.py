@@ -13,7 +13,7 @@ from longfat.cli.console import WARNING, Output, say
 from longfat.cli.options import Baseline, Stack, Studies
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
-from longfat.evidence.criteria import YOUNGER, summary
+from longfat.evidence.criteria import YOUNGER
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, Counts, apart, shares
@@ -79,7 +79,8 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     say(console, f"{head}. {_sentence(one.counts)}")
     for exclusion in one.exclusions:
         say(console, f"  left out: {exclusion}")
-    say(console, f"  {summary(one.claims, one.criteria)}")
+    for line in one.remarks:
+        say(console, f"  {line}")
     if one.younger:
         say(console, f"  {YOUNGER}:", WARNING)
     for line in one.younger:
@@ -117,6 +118,7 @@ def _data(one: Evidenced) -> dict[str, Any]:
         "stack": one.stack,
         "runs": one.runs,
         "left_out": list(one.exclusions),
+        "remarks": list(one.remarks),
         "criteria_changed": list(one.younger),
         "headlines": [
             {"id": each.headline.id, "verdict": each.word, "here": each.here, "claims": dict(each.claims)}

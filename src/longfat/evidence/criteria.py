@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Criteria of a study's claims as they were when rows became evidence, and the claims whose criterion is younger.
 
-Owns ``experiments/STUDY/evidence/criteria.jsonl``: lines that git merges by union, in any order, and that nothing ever
+Owns ``experiments/STUDY/criteria.jsonl``: lines that git merges by union, in any order, and that nothing ever
 removes or changes.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.evidence.store import CRITERIA, EVIDENCE, Rows
+from longfat.evidence.store import Rows
 from longfat.relations.claims import Claim
 from longfat.relations.firsts import Criterion, decisive, differences, digest
 from longfat.spec.plain import canonical_json
@@ -21,6 +21,7 @@ from longfat.study.study import Study
 from longfat.system.errors import Problem, RigError, StudyError
 from longfat.system.files import write_whole
 
+CRITERIA = "criteria.jsonl"
 YOUNGER = "Criteria that differ from those recorded with the first runs, and are not in `changes` of claims.yaml"
 
 
@@ -58,7 +59,7 @@ Records = Mapping[str, Sequence[Recorded]]
 
 def read_criteria(folder: Path) -> Records:
     """Read the records of a study's folder. Raises StudyError with every damaged line."""
-    path = folder / EVIDENCE / CRITERIA
+    path = folder / CRITERIA
     problems, found = [], []
     try:
         lines = path.read_text(encoding="ascii").splitlines() if path.exists() else []
@@ -77,11 +78,10 @@ def read_criteria(folder: Path) -> Records:
 
 def write_criteria(folder: Path, records: Records) -> None:
     """Write the records in canonical order, if the file has others. Raises RigError."""
-    path = folder / EVIDENCE / CRITERIA
+    path = folder / CRITERIA
     text = "".join(f"{one.line()}\n" for name in sorted(records) for one in records[name])
     try:
         if text and (not path.exists() or path.read_text(encoding="ascii") != text):
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, text)
     except OSError as error:
         raise RigError(f"the criteria cannot be written: {error.strerror}", where=str(path)) from error
@@ -131,16 +131,17 @@ def younger(claims: Sequence[Claim], study: Study, rows: Rows, records: Records)
             yield from differences(claim.id, first.criterion, now[claim.id])
 
 
-def summary(claims: Sequence[Claim], records: Records) -> str:
-    """Return a sentence about the days on which the present claims were first recorded."""
-    firsts = [records[claim.id][0] for claim in claims if claim.id in records]
+def summary(claims: Sequence[Claim], study: Study, rows: Rows, records: Records) -> str:
+    """Return a sentence about the days on which the criteria of claims with rows were first recorded."""
+    names = [name for name, count in count_rows(claims, study, rows).items() if count]
+    firsts = [records[name][0] for name in names if name in records]
     if not firsts:
-        return "No criterion of a claim was recorded when these runs became evidence."
+        return "No criterion of a claim with runs is recorded."
     days = sorted({one.day for one in firsts})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     late = sum(one.rows > 0 for one in firsts)
     return (
-        f"The criteria of {len(firsts)} of {len(claims)} claims were recorded on {when}:"
+        f"Criteria of {len(firsts)} of {len(names)} claims with runs were recorded on {when}:"
         f" {len(firsts) - late} before the first run about them was evidence, {late} later."
     )
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import Baseline
-from longfat.evidence.criteria import Records, read_criteria, younger
+from longfat.evidence.criteria import Records, read_criteria, summary, younger
 from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
 from longfat.evidence.stored_dataset import EvidenceDataset, Ground, Planned, fault_of, ground_of
 from longfat.metrics.data import NoValue
@@ -100,6 +100,12 @@ class Evidenced:
     def criteria(self) -> Records:
         """The criteria of the claims as they were when rows became evidence. Raises StudyError on a damaged file."""
         return read_criteria(self.folder.path)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences about the numbers of repetitions, and about the days on which the criteria were recorded."""
+        numbers = [ground.repetitions for ground in self.grounds if ground.rows]
+        return (*numbers, summary(self.claims, self.study, self.rows, self.criteria))
 
     @cached_property
     def younger(self) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from longfat.system.errors import Problem, RigError, StudyError
 from longfat.system.files import write_whole
 
 EVIDENCE = "evidence"
-CRITERIA = "criteria.jsonl"  # below it, next to the folders of baselines
 FORMAT = 1
 SUFFIX = ".jsonl"
 
@@ -55,8 +54,7 @@ Rows = Mapping[Place, Mapping[tuple[str, int, str], Row]]
 def baselines_with_evidence(folder: Path) -> list[str]:
     """Return the names of the baselines with evidence in a study's folder, the oldest first."""
     home = folder / EVIDENCE
-    folders = [path for path in home.iterdir() if path.is_dir()] if home.is_dir() else []
-    return sorted(path.name for path in folders if any(path.rglob(f"*{SUFFIX}")))
+    return sorted(path.name for path in home.iterdir() if any(path.rglob(f"*{SUFFIX}"))) if home.is_dir() else []
 
 
 def read_rows(folder: Path, study: str, baseline: str | None = None) -> Rows:
@@ -67,7 +65,7 @@ def read_rows(folder: Path, study: str, baseline: str | None = None) -> Rows:
     problems: list[Problem] = []
     found: dict[Place, Mapping[tuple[str, int, str], Row]] = {}
     home = folder / EVIDENCE
-    for path in sorted(path for path in home.rglob("[!.]*") if path.is_file() and path != home / CRITERIA):
+    for path in sorted(path for path in home.rglob("[!.]*") if path.is_file()):
         parts = path.relative_to(home).parts
         if len(parts) != 4 or path.suffix != SUFFIX:
             problems.append(

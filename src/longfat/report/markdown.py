@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from longfat.data.study_folder import NOTES, README
-from longfat.evidence.criteria import YOUNGER, summary
+from longfat.evidence.criteria import YOUNGER
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.relations.bind import RelationError
 from longfat.relations.claims import Change
@@ -87,8 +87,8 @@ def verdicts_page(one: Evidenced) -> str:
 
 
 def _criteria(one: Evidenced) -> Iterator[str]:
-    """Yield the days on which the criteria were recorded, and the unlisted changes since."""
-    yield from ("", "## When the criteria were recorded", "", summary(one.claims, one.criteria))
+    """Yield the numbers of repetitions, the days of the criteria, and the unlisted changes since."""
+    yield from ("", "## Repetitions and criteria", "", *(f"- {line}" for line in one.remarks))
     if one.younger:
         yield from ("", f"{YOUNGER}:", "", *(f"- {line}" for line in one.younger))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from longfat.backends.registry import LACKING
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.load import Dataset
-from longfat.evidence.criteria import YOUNGER, summary
+from longfat.evidence.criteria import YOUNGER
 from longfat.evidence.judged import Evidenced
 from longfat.execute.record.made_on import MadeOn
 from longfat.figures.drawing import FOLDER
@@ -54,7 +54,7 @@ def provenance(
             f"./just again {plan.study} --sample 1% runs a sample of them again, which must be byte-identical",
         )
         changed = f" {YOUNGER}: {'; '.join(evidence.younger)}." if evidence.younger else ""
-        yield "Criteria", f"{summary(evidence.claims, evidence.criteria)}{changed}"
+        yield "Evidence", f"{' '.join(evidence.remarks)}{changed}"
 
 
 def exclusions_of(dataset: Dataset, plan: Plan) -> list[tuple[str, str, int]]:
