@@ -128,7 +128,8 @@ def evidenced_papers(console: Console) -> list[Evidenced]:
 def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
     """Merge the evidence of other checkouts or studies' folders; return the number of new runs by study.
 
-    All evidence is written in canonical order, after all of it was compared. Raises StudyError for a contradiction.
+    All evidence is written in canonical order, after all of it was compared. Raises StudyError for a contradiction, and
+    at the end for studies whose pages cannot be written.
     """
     home = repository_root()
     for other in folders:
@@ -140,6 +141,8 @@ def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
         merged[one.name] = baselines.merge(merged[one.name], one) if one.name in merged else one
     found = []
     for folder in every_study():
+        if not folder.has(EVIDENCE) and not any((other / "experiments" / folder.name).is_dir() for other in folders):
+            continue  # perhaps a draft that cannot be read yet
         rows = before = read_rows(folder.path, folder.header.study)
         records = read_criteria(folder.path)
         for other in folders:
@@ -151,15 +154,24 @@ def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
             found.append((folder, rows, count(rows) - count(before), records))
     for one in merged.values():
         write_baseline(one, home / FOLDER)
-    for folder, rows, gained, records in found:
+    for folder, rows, gained, _ in found:
         files = len(write_rows(folder.path, folder.header.study, rows))
-        if gained or not records:  # criteria that came without a record are as young as the merge
-            record_criteria(folder, records, rows)
-        else:
-            write_criteria(folder.path, records)
         say(console, f"{folder.name}: {gained} runs gained, {files} files written")
+    faults = []
+    recorded = {folder.name: (records, rows, gained) for folder, rows, gained, records in found}
     for folder in every_study():
-        if folder.has(EVIDENCE) or folder.has(HEADLINES):
-            write_page(folder)
+        try:
+            if folder.name in recorded:
+                records, rows, gained = recorded[folder.name]
+                if gained or not records:  # criteria that came without a record are as young as the merge
+                    record_criteria(folder, records, rows)
+                else:
+                    write_criteria(folder.path, records)
+            if folder.has(EVIDENCE) or folder.has(HEADLINES):
+                write_page(folder)
+        except StudyError as error:
+            faults.append(f"{folder.name} has no new pages: {error}")
     write_findings(console)
+    if faults:
+        raise StudyError("\n".join(faults))
     return {folder.name: gained for folder, _, gained, _ in found}
