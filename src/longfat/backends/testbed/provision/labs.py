@@ -15,6 +15,7 @@ from longfat.backends.testbed.provision.existing import EXISTING
 from longfat.backends.testbed.provision.variables import INFRA
 from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
+from longfat.system.holders import holder
 from longfat.system.locks import hold
 
 MODULES = {
@@ -80,7 +81,7 @@ def use_lab(folder: Path) -> Iterator[None]:
         try:
             own.enter_context(hold(folder, wait=False, folder=True, shared=True))
         except BlockingIOError:
-            raise RigError(f"another command changes the lab {folder.name}", hint="wait until it ends") from None
+            raise RigError(f"{holder(folder)} changes the lab {folder.name}", hint="wait until it ends") from None
         except FileNotFoundError:
             raise StudyError(f"unknown lab {folder.name!r}", hint="`longfat lab list` shows the labs") from None
         yield
