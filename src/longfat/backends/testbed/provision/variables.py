@@ -80,7 +80,7 @@ def give_variables(folder: Path, module: Path, life: timedelta | None, now: date
     tags = values.get("tags")
     if isinstance(tags, dict) and isinstance(tags.get("expires"), str | None):
         ends = [end for end in (tags.get("expires"), ceiling) if end]
-        values["tags"] = {**tags, **({"expires": min(ends)} if ends else {})}  # in UTC, so their order is that of text
+        values["tags"] = {**tags, **({"expires": min(ends)} if ends else {})}  # in UTC: sorted as text
         if rented and not ends:
             raise StudyError(
                 "a rented lab needs an end", where=f"{source.file}: tags.expires", hint="state it, or --max-hours"
