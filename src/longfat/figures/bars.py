@@ -218,6 +218,7 @@ class Bars(Figure, WithSources):
         _ticks(axes, self, xs, chosen)
         label_axes(axes, self.axes_labels)
         self.mark([axes])
+        self._link(axes, bars, xs, names, data)
         legend(
             canvas,
             _note(self, bars, chosen, len(xs) <= CROWD),
