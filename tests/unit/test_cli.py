@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fake_backend import FakeBackend
@@ -182,15 +183,15 @@ def test_an_installed_package_has_its_own_studies_next_to_those_of_the_user(
 
 
 def test_a_pipe_gets_one_line_of_progress_a_minute_and_every_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    out, now = io.StringIO(), iter(range(0, 1000, 25))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(now)))
+    out, clock = io.StringIO(), SimpleNamespace(now=0.0)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock.now))
     show = progress.Display(Console(file=out))
     facts = {"total": 9, "folder": "one", "wall_seconds": 1.0}
     show(Event(Kind.RUNS_STARTED, "9 runs", facts={"total": 9}))
     for done in range(1, 9):
+        clock.now = 25.0 * done
         kind, level = (Kind.RUN_FAILED, Level.ERROR) if done == 2 else (Kind.RUN_FINISHED, Level.INFO)
         show(Event(kind, f"run {done}", level, facts | {"done": done}))
-    lines = out.getvalue().splitlines()
-    assert lines[:2] == ["9 runs", "run 2"]
-    assert len(lines) == 2 + 4
-    assert all("1 failed" in line for line in lines[2:])
+    first, failure, *minutes = out.getvalue().splitlines()
+    assert (first, failure) == ("9 runs", "run 2")
+    assert [line.split(",")[:2] for line in minutes] == [["3 of 9 runs", " 1 failed"], ["6 of 9 runs", " 1 failed"]]
