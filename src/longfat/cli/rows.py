@@ -118,7 +118,8 @@ def evidenced_papers(console: Console) -> list[Evidenced]:
 def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
     """Merge the evidence of other checkouts or studies' folders; return the number of new runs by study.
 
-    All evidence is written in canonical order, after all of it was compared. Raises StudyError for a contradiction.
+    All evidence is written in canonical order, after all of it was compared. Raises StudyError for a contradiction, and
+    at the end for studies whose pages cannot be written.
     """
     home = repository_root()
     for other in folders:
@@ -130,6 +131,8 @@ def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
         merged[one.name] = baselines.merge(merged[one.name], one) if one.name in merged else one
     found = []
     for folder in every_study():
+        if not folder.has(EVIDENCE) and not any((other / "experiments" / folder.name).is_dir() for other in folders):
+            continue  # perhaps a draft that cannot be read yet
         rows = before = read_rows(folder.path, folder.header.study)
         for other in folders:
             theirs = other / "experiments" / folder.name if (other / "experiments").is_dir() else other
@@ -142,8 +145,14 @@ def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
     for folder, rows, gained in found:
         files = len(write_rows(folder.path, folder.header.study, rows))
         say(console, f"{folder.name}: {gained} runs gained, {files} files written")
+    faults = []
     for folder in every_study():
-        if folder.has(EVIDENCE) or folder.has(HEADLINES):
-            write_page(folder)
+        try:
+            if folder.has(EVIDENCE) or folder.has(HEADLINES):
+                write_page(folder)
+        except StudyError as error:
+            faults.append(f"{folder.name} has no new pages: {error}")
     write_findings(console)
+    if faults:
+        raise StudyError("\n".join(faults))
     return {folder.name: gained for folder, _, gained in found}

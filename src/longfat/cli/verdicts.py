@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from longfat.cli.console import Output, say
+from longfat.cli.console import WARNING, Output, say
 from longfat.cli.options import Baseline, Stack, Studies
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
@@ -20,6 +20,7 @@ from longfat.relations.headlines import JudgedHeadline
 from longfat.relations.outcomes import WORDS
 from longfat.report.findings import sentence
 from longfat.report.headlines import headline_counts, headline_rows
+from longfat.system.errors import StudyError
 
 
 def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, stack: Stack = None) -> None:
@@ -28,14 +29,21 @@ def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, st
     every = [study for study in every_study() if study in committed or not study.name.startswith("_")]
     folders = [find_study(name) for name in studies or ()] or every
     known = known_baselines()
-    found = {folder.name: evidence_of(folder, known, baseline=baseline, stack=stack) for folder in folders}
+    found = {}
+    for folder in folders:
+        try:
+            found[folder.name] = evidence_of(folder, known, baseline=baseline, stack=stack)
+        except StudyError as error:
+            if studies:
+                raise
+            say(out, f"{folder.name} is left out: {error}", WARNING)
     having = [one for one in found.values() if one is not None]
     for one in having:
         print_evidence(one, out, claims=True)
     options = (("baseline", baseline), ("stack", stack))
     wanted = "".join(f" of {option} {value}" for option, value in options if value)
     for folder in folders:
-        if found[folder.name] is None:
+        if folder.name in found and found[folder.name] is None:
             say(out, f"{folder.name}: no evidence{wanted} is committed yet")
             if folder.headlines and known:
                 print_headlines(without_runs(folder, known[-1].name).headlines, out)

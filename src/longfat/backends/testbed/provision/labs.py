@@ -14,6 +14,7 @@ from longfat.backends.testbed.folder import INVENTORY, STATE, lab_folder, labs_f
 from longfat.backends.testbed.provision.existing import EXISTING
 from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
+from longfat.system.holders import holder
 from longfat.system.home import HOME
 from longfat.system.locks import hold
 
@@ -79,7 +80,7 @@ def use_lab(folder: Path) -> Iterator[None]:
         try:
             own.enter_context(hold(folder, wait=False, folder=True, shared=True))
         except BlockingIOError:
-            raise RigError(f"another command changes the lab {folder.name}", hint="wait until it ends") from None
+            raise RigError(f"{holder(folder)} changes the lab {folder.name}", hint="wait until it ends") from None
         except FileNotFoundError:
             raise StudyError(f"unknown lab {folder.name!r}", hint="`longfat lab list` shows the labs") from None
         yield
