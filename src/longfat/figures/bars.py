@@ -219,8 +219,8 @@ class Bars(Figure, WithSources):
         (experiment,) = self.experiments(sources.study)
         for bar, runs in zip(bars, data.runs or (), strict=False):
             held = {self.factor: bar.x} | ({} if self.series in (None, FLOW) else {str(self.series): bar.series})
-            place = (names.index(bar.series) - (len(names) - 1) / 2) * width if width else 0.0
-            link_runs(axes, xs.index(bar.x) + place, bar.mean, width, experiment, held, runs)
+            shift = (names.index(bar.series) - (len(names) - 1) / 2) * width if width else 0.0
+            link_runs(axes, xs.index(bar.x) + shift, bar.mean, width, experiment, held, runs)
         _ticks(axes, self, xs, chosen)
         label_axes(axes, self.axes_labels)
         self.mark([axes])

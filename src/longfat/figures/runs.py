@@ -220,7 +220,8 @@ class Heat(Runs):
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
         """Draw a cell for each pair of values."""
-        axes, cells = canvas.add_subplot(), {}
+        axes = canvas.add_subplot()
+        cells: dict[tuple[Any, Any], list[float]] = {}
         for row in data.rows:
             cells.setdefault((row[3], row[4]), []).append(row[-1])
         xs, ys = (sorted({pair[side] for pair in cells}, key=ascending) for side in (0, 1))
