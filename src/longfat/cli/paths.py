@@ -50,8 +50,13 @@ def study_path(name: str) -> Path:
             return folder
     known = study_names()
     inner = [other for other in known if other.endswith(f"/{name}")]
+    collected = [other for other in known if other.startswith(f"{name}/")]
     near = inner or difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
     raise StudyError(
         f"no study {name!r}; there are {', '.join(known) if known else f'none in {repository_root()}/experiments'}",
-        hint=f"did you mean {near[0]!r}?" if near else f"give a name, or the folder of a {MANIFEST}",
+        hint=f"it is a collection: give one of {', '.join(collected)}"
+        if collected
+        else f"did you mean {near[0]!r}?"
+        if near
+        else f"give a name, or the folder of a {MANIFEST}",
     )
