@@ -216,7 +216,7 @@ def test_each_faulty_relation_is_refused_with_its_reason(tmp_path: Path, faulty:
     study = write_study(tmp_path, claims=text)
     with pytest.raises(StudyError) as caught:
         _ = StudyFolder(study).claims
-    found = {problem.key.partition(".")[0]: problem.message for problem in caught.value.problems}
+    found = {one.key.partition(".")[0]: f"{one.message} ({one.hint})" for one in caught.value.problems}
     assert len(found) == len(faulty)
     assert all(text in found[f"claims[{number}]"] for number, text in enumerate(faulty.values())), found
 
