@@ -85,7 +85,7 @@ def link_runs(
     ids = ",".join(run_id[:EXPLORED_DIGITS] for run_id in runs)
     address = "#" + urlencode({"explore": experiment, **held, "runs": ids}, safe=",")
     if width:
-        axes.bar([x], [y], width, alpha=0)[0].set_url(address)
+        axes.fill_between([x - width / 2, x + width / 2], y, alpha=0, urls=[address])
     else:
         axes.scatter([x], [y], s=90, alpha=0, urls=[address])
 

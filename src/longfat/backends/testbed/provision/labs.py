@@ -135,5 +135,5 @@ def _require_environment(name: str) -> None:
     if name not in ENVIRONMENTS:
         message, hint = unknown("environment", name, ENVIRONMENTS)
         raise StudyError(message, hint=hint)
-    if not MODULES[name].is_dir():
-        raise RigError("the folder is missing", where=str(MODULES[name]), hint="labs need a checkout")
+    if not (INFRA / "ansible").is_dir():
+        raise RigError("the folder infra is missing", where=str(INFRA), hint="labs need a checkout")
