@@ -125,7 +125,8 @@ def run_study(
     traits = traits_of(machine.backend)
     jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
     elsewhere = _elsewhere(machine.on, machine, plan, results, settings, events) if machine.on else None
-    keep_first(results.path, folder.claims, not results.lock.exists())
+    unused = not results.lock.exists() and not any(results.raw.iterdir())
+    keep_first(results.path, folder.claims, before_runs=unused)
     keep_made_on(results.path, MadeOn(commit(), this_machine()))
     write_lock(plan, results.lock)
     seconds, _ = expected_pace(plan, folder).cost(plan, plan.runs, jobs)

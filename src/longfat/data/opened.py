@@ -41,7 +41,7 @@ class OpenedStudy:
         return load_dataset(self.results)
 
     def frame(self, table: str, experiment: str | None = None) -> pl.DataFrame:
-        """Return a table of the dataset, or ``verdicts``, as a polars frame; ``.to_pandas()`` converts it.
+        """Return a table of the dataset, or ``verdicts``, as a polars frame.
 
         ``experiment`` selects the rows of its runs. Raises StudyError for an unknown name, RigError if results are
         missing.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ def save(drawing: Drawing, folder: Path) -> None:
         raise RigError(f"cannot write the figure {drawing.artifact}: {error}", where=str(folder)) from error
 
 
-def write_figure_checksums(results: Path, study: Iterable[Path], *others: Path) -> None:
+def write_figure_checksums(results: Path, study: Mapping[str, str | None], *others: Path) -> None:
     """Write the checksums of all figures and ``others``, the dataset, and the files of the study that define them."""
     files = [path for path in (results / FOLDER).glob("[!.]*") if path.is_file()]
     write_checksums(results, "figures", [*files, *others, checksums_of(results, "dataset")], study)
