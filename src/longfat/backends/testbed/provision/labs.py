@@ -136,5 +136,5 @@ def _require_environment(name: str) -> None:
     if name not in ENVIRONMENTS:
         message, hint = unknown("environment", name, ENVIRONMENTS)
         raise StudyError(message, hint=hint)
-    if not INFRA.is_dir():
+    if not (INFRA / "ansible").is_dir():
         raise RigError("the folder infra is missing", where=str(INFRA), hint="labs need a checkout")

@@ -20,8 +20,9 @@ from longfat.study.schema.names import Finding, nearest
 from longfat.study.schema.source import Source, read_source
 from longfat.system.errors import RigError, StudyError
 from longfat.system.files import write_whole
+from longfat.system.home import HOME
 
-INFRA = Path(__file__).resolve().parents[5] / "infra"
+INFRA = HOME / "infra"
 EXAMPLES = INFRA / "labs"  # an example of the variables of each environment
 OWN_KEYS = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
