@@ -96,8 +96,8 @@ def prepare(lab: Lab, say: Say, workers: int, life: timedelta | None, now: datet
     elif workers:
         hosts = {f"worker{number + 1}": {"role": WORKER} for number in range(workers)}
         lab.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        links = {} if lab.environment == "aws" else {"links": {}}  # machines of EC2 have none anyway
-        write_whole(lab.folder / CHOSEN, json.dumps({"hosts": hosts, **links}, indent=2) + "\n", 0o600)
+        chosen = {"hosts": hosts} | ({} if lab.environment == "aws" else {"links": {}})  # EC2 has no links anyway
+        write_whole(lab.folder / CHOSEN, json.dumps(chosen, indent=2) + "\n", 0o600)
     give_variables(lab.folder, MODULES[lab.environment], life, now, rented=lab.environment in RENTED)
 
 
