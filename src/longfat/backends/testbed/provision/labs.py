@@ -12,7 +12,7 @@ from pathlib import Path
 
 from longfat.backends.testbed.folder import INVENTORY, STATE, lab_folder, labs_folder
 from longfat.backends.testbed.provision.existing import EXISTING
-from longfat.backends.testbed.provision.variables import EXAMPLES, INFRA
+from longfat.backends.testbed.provision.variables import INFRA
 from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
 from longfat.system.holders import holder
