@@ -54,13 +54,17 @@ class Drawing:
         return stream.getvalue()
 
 
-def draw(sources: Sources, spec: Spec) -> Drawing:
-    """Draw one artifact; without a valid run the figure has the reason."""
+def draw(sources: Sources, spec: Spec, *, paper: bool = False) -> Drawing:
+    """Draw one artifact, ``paper`` for a column of a paper; without a valid run the figure has the reason."""
+    settings, width = style.SETTINGS, WIDTH
+    if paper:
+        settings, width = settings | style.IN_PAPERS, style.PAPER_WIDTH
     data = spec.data(sources)
-    with matplotlib.rc_context(style.SETTINGS):
-        figure = Figure(layout="constrained", figsize=(WIDTH, spec.height(data, sources)))
+    with matplotlib.rc_context(settings):
+        figure = Figure(layout="constrained", figsize=(width, spec.height(data, sources) * (width / WIDTH) ** 0.5))
         FigureCanvasAgg(figure)
-        title(figure, f"{spec.artifact}: {spec.title}")
+        if not paper:  # the paper has the title as a caption
+            title(figure, f"{spec.artifact}: {spec.title}")
         if data.rows:
             spec.draw(figure, data, sources)
         else:
