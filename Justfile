@@ -65,7 +65,7 @@ fmt: development
     ruff check --fix .
     ruff format .
 
-# Stress the program with random faults: kill, damage, fuzz or extreme (--minutes --seed --only)
+# Stress the program: kill, damage, fuzz, extreme, studies, hosts, places or supply (--minutes --seed --only)
 [group('check')]
 [working-directory('.')]
 stress KIND *OPTIONS: development
@@ -75,6 +75,11 @@ stress KIND *OPTIONS: development
 [group('build')]
 docs FOLDER=(justfile_directory() / "results/documentation"): development
     @python '{{ justfile_directory() }}/docs/site/build.py' "$1" && echo "documentation: $1/index.html"
+
+# Collect all inputs in a folder; on a machine without a network: LONGFAT_ARCHIVE=FOLDER ./just COMMAND
+[group('build')]
+archive FOLDER:
+    @longfat build archive "$@"
 
 # Open JupyterLab with the notebooks of all studies (docs/data.md)
 [group('build')]

@@ -25,9 +25,10 @@ from longfat.builds.listing import entries, listing_digest, sha256_of
 from longfat.builds.programs import run_program
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
+from longfat.system.home import HOME
 from longfat.system.store import keep
 
-RECIPE_FOLDER = Path(__file__).resolve().parents[3] / "images"
+RECIPE_FOLDER = HOME / "images"
 RECIPE_FILES = ("recipe.toml", "packages.txt", "path-excludes.txt", "customize.sh")
 FORMAT = 1
 Mode = Literal["root", "unshare"]

@@ -13,6 +13,7 @@ from longfat.cli.console import WARNING, Output, say
 from longfat.cli.options import Baseline, Stack, Studies
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
+from longfat.evidence.criteria import YOUNGER
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, Counts, apart, shares
@@ -86,6 +87,12 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     say(console, f"{head}. {_sentence(one.counts)}")
     for exclusion in one.exclusions:
         say(console, f"  left out: {exclusion}")
+    for line in one.remarks:
+        say(console, f"  {line}")
+    if one.younger:
+        say(console, f"  {YOUNGER}:", WARNING)
+    for line in one.younger:
+        say(console, f"    {line}")
     for stack, runs in sorted(one.others.items()):
         say(console, f"  also: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
 
@@ -119,6 +126,8 @@ def _data(one: Evidenced) -> dict[str, Any]:
         "stack": one.stack,
         "runs": one.runs,
         "left_out": list(one.exclusions),
+        "remarks": list(one.remarks),
+        "criteria_changed": list(one.younger),
         "headlines": [
             {"id": each.headline.id, "verdict": each.word, "here": each.here, "claims": dict(each.claims)}
             for each in one.headlines

@@ -78,7 +78,6 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
     with scratch_in(Path(tempfile.gettempdir()), "longfat-package-") as scratch:
         taken = copy_study(folder.path, scratch / "study", repository)
         parts = [*_parts(results, scratch / "study", repository), *_software(repository, scratch)]
-        parts.append(_written(scratch, ".zenodo.json", "the archive's form, filled in", about.zenodo.encode()))
         text = appendix(folder, plan, verdicts, runs, [*parts, Part(*_DESCRIPTION, scratch)])
         parts.append(_written(scratch, "ARTIFACT.md", "artifact appendix: how to check each claim", text.encode()))
         write_crate(scratch / "crate", about, parts)
