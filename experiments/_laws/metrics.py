@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the laws: the growth of a window each RTT, the share that a loss leaves of it, and the queue."""
+"""Formulas and metrics of the laws: growth of a window each RTT, the share that a loss leaves of it, and the queue."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,10 +18,9 @@ from longfat.metrics.data import Array, Connection, Connections, EachFlow, FlowR
 from longfat.metrics.epochs import after_losses, epochs, is_open, rounds, rtts_to_reach, slope
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import (
-    BIC_S_MAX,
     CUBIC_BETA,
-    compound_tuned_gamma,
     cubic_k,
+    formula,
     highspeed_rows,
     highspeed_table_increase,
     scalable_halving_rtts,
@@ -37,7 +37,74 @@ FALL = 5  # segments of a step down that only Compound TCP's delay part takes
 STEPS = 10  # RTTs over which the growth of Compound TCP is averaged
 LEAST_STEP, LEAST_DISTANCE = 20, 80  # segments: smaller steps of FAST TCP, and nearer windows, are too coarse
 TRACED_BACK = 20  # segments of growth from which the end of a pause is extrapolated
+BIC_S_MAX = 32
 FILTER_US = 5e6  # time after a loss until Westwood's filter of the rate has settled
+
+
+@formula
+def compound_tuned_gamma(before: float, queued: float) -> float:
+    """gamma after a loss that found this backlog: a sample is 3/4 of it and has a weight of 0.8 (Li 2006)."""
+    return 0.2 * before + 0.8 * 0.75 * queued
+
+
+@formula
+def scalable_kept(window: float, b: float, lwnd: float) -> float:
+    """Part of the window that Scalable TCP keeps on a loss: 1 - b, and a half up to lwnd (Kelly 2003)."""
+    return 0.5 if window <= lwnd else 1 - b
+
+
+@formula
+def bic_increase(distance: float) -> float:
+    """Segments that BIC adds each RTT so far below its target: to the middle, at most S_max = 32 (Xu et al. 2004)."""
+    return min(distance / 2, BIC_S_MAX)
+
+
+@formula
+def bic_share(distance: float) -> float:
+    """Part of the distance to its target that BIC covers in an RTT (Xu et al. 2004)."""
+    return bic_increase(distance) / distance
+
+
+@formula
+def bic_kernel_share(distances: float) -> float:
+    """The same near the target as net/ipv4/tcp_bic.c has it: twice a quarter of the distance cut to whole segments.
+
+    Twice, as it divides by the ratio of acknowledgments (bictcp_update) and counts segments (tcp_cong_avoid_ai).
+    """
+    return 2 * (distances // 4) / distances
+
+
+@formula
+def cubic_regained(share: float) -> float:
+    """Part of a loss that CUBIC has made up after a share of K: C (t - K)^3 + W_max (RFC 9438, section 4.2)."""
+    return 1 + (share - 1) ** 3
+
+
+@formula
+def westwood_window(rate: float, least_rtt: float) -> float:
+    """Window in segments after a loss: the measured rate in segments a second times the least RTT (Mascolo 2001)."""
+    return rate * least_rtt / 1e6
+
+
+@formula
+def compound_increase(window: float, alpha: float, k: float) -> float:
+    """Segments that both parts of Compound TCP add each RTT, alpha w^k, one of them the loss part's (Tan 2006)."""
+    return max(alpha * math.pow(window, k), 1)
+
+
+@formula
+def compound_given(backlog: float, eta: float) -> float:
+    """Segments that the delay part of Compound TCP gives up for a backlog (Tan 2006)."""
+    return eta * backlog
+
+
+@formula
+def compound_seen_backlog(path: float, gamma: float, alpha: float, k: float) -> float:
+    """The backlog by which Compound TCP has at the latest seen gamma on a path that holds this many segments.
+
+    It decides once each RTT on RTTs of the one before: by then the window is up to two RTTs' growth above gamma.
+    """
+    return gamma + 2 * compound_increase(path + gamma, alpha, k)
 
 
 def parts(samples: Samples, above: float, up_to: float, least: float) -> Iterator[Samples]:

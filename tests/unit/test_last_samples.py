@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from conftest import delay_spec
 
-from longfat.dataset.columns import SOCKETS
+from longfat.dataset.columns import SCHEMAS
 from longfat.dataset.parse import receiving_time
 from longfat.guest import netlink, sockets
 from longfat.guest.probes import SeenSockets
@@ -58,9 +58,9 @@ def test_a_connection_that_takes_the_port_of_an_ended_one_has_a_number_of_its_ow
 
 
 def closed_at(*times_us: int) -> pa.Table:
-    empty: dict[str, Any] = dict.fromkeys(SOCKETS.names, None)
+    empty: dict[str, Any] = dict.fromkeys(SCHEMAS["sockets"].names, None)
     return pa.Table.from_pylist(
-        [{**empty, "flow": "stream1", "state": "7", "t_us": t} for t in times_us], schema=SOCKETS
+        [{**empty, "flow": "stream1", "state": "7", "t_us": t} for t in times_us], schema=SCHEMAS["sockets"]
     )
 
 

@@ -8,7 +8,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 from words import rules, texts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,22 +70,6 @@ def test_no_file_holds_a_path_of_somebodys_home() -> None:
     home = re.compile(r"/(?:home|Users)/[a-z]\w+/|/root/\.")
     found = [path for path in MODULES if home.search(path.read_text())]
     assert names(found) == []
-
-
-LOCKS = ("requirements.lock", "requirements-dev.lock")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [*LOCKS, *(f"{folder}/requirements.lock" for folder in ("infra/scan", "infra/ansible", "analysis", "tests"))],
-)
-def test_a_lock_file_has_hashes_and_no_addresses(name: str) -> None:
-    text = (ROOT / name).read_text()
-    assert "://" not in text
-    assert "--index-url" not in text
-    entries = re.findall(r"^[a-z0-9-]+==.*(?:\n {4}.*)*", text, flags=re.MULTILINE)
-    assert len(entries) > 20
-    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
 
 
 def locked(name: str) -> set[str]:

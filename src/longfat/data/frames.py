@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of the dataset as tidy polars frames: with factors, names of states, and null for missing values.
 
-Owns the form of the frames; ``longfat.dataset.describe`` has the meaning of columns.
+Owns the form of the frames; ``longfat.dataset.columns`` has the meaning of columns.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from longfat.dataset import describe
-from longfat.dataset.columns import FACTOR_PREFIX, TABLES, runs_schema
+from longfat.dataset.columns import FACTOR_PREFIX, SENTINELS, STATES, TABLES, meaning, runs_schema, unit
 from longfat.relations.judge import Verdict
 from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
 from longfat.study.schema.names import unknown
@@ -107,8 +106,8 @@ def _described(name: str, table: str, study: Study) -> tuple[str, str]:
     if table == VERDICTS:
         return _VERDICTS[name][1:]
     if name.startswith(FACTOR_PREFIX):
-        return factor_unit(study, name.removeprefix(FACTOR_PREFIX)), describe.meaning(table, name)
-    return describe.unit(name), describe.meaning(table, name)
+        return factor_unit(study, name.removeprefix(FACTOR_PREFIX)), meaning(table, name)
+    return unit(name), meaning(table, name)
 
 
 def scan(folder: Path, table: str) -> pl.LazyFrame:
@@ -135,12 +134,12 @@ def _clean(names: Sequence[str]) -> list[pl.Expr]:
     """Return expressions for null instead of the kernel's marks of missing values, and for names of states."""
     nulls = [
         pl.when(pl.col(name) != none).then(pl.col(name)).alias(name)
-        for name, none in describe.SENTINELS.items()
+        for name, none in SENTINELS.items()
         if name in names
     ]
     named = [
         pl.col(name).replace_strict(states, default=pl.col(name)).cast(pl.Categorical)
-        for name, states in describe.STATES.items()
+        for name, states in STATES.items()
         if name in names
     ]
     return nulls + named

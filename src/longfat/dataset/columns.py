@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed schema of the dataset: its tables, and the names, types and order of their columns.
+"""The closed schema of the dataset, from ``columns.toml``: tables, and the names, types and meanings of their columns.
 
-A unit is the last part of a column's name. Reads and writes no file.
+A unit is the last part of a column's name. Reads and writes no dataset.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,53 +20,25 @@ from longfat.study.traffic.kind import Table
 FACTOR_PREFIX = "factor_"
 STATUSES = ("ok", "invalid", "failed", "missing")
 
-_TYPES = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}
-_TEXTS = {
-    *("run_id", "experiment", "scenario", "stack", "status", "reason", "measured_sha256", "kernel_version"),
-    *("kernel_sha256", "kernel_patches", "flow", "sender", "receiver", "cca", "node", "interface", "queue_kind"),
-    *("state", "ca_state", "name", "qdisc", "counter"),
+_FILE: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_COLUMNS: Mapping[str, Mapping[str, Any]] = _FILE["columns"]
+_TABLES: Mapping[str, Mapping[str, Any]] = _FILE["tables"]
+_TYPES = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), "truth": pa.bool_()}
+_UNITS = {
+    "us": "microseconds",
+    "ns": "nanoseconds",
+    "bytes": "bytes",
+    "bps": "bit/s",
+    "segments": "segments",
+    "packets": "packets",
+    "per_s": "bytes/s",
+    "bits": "bits",
 }
 
 
-def _schema(*names: str, real: str = "", truth: str = "") -> pa.Schema:
-    """Return a schema: the names in ``_TEXTS`` are texts, all others except ``real`` and ``truth`` whole numbers."""
-    types = {**dict.fromkeys(_TEXTS, pa.string()), real: pa.float64(), truth: pa.bool_()}
-    return pa.schema([(name, types.get(name, pa.int64())) for name in names])
-
-
-_RUNS = _schema(
-    *("run_id", "experiment", "scenario", "repetition", "seed", "stack", "status", "reason", "end_us"),
-    *("measured_sha256", "kernel_version", "kernel_pinned", "kernel_sha256", "kernel_patches"),
-    truth="kernel_pinned",
-)
-FLOWS = _schema(
-    *("run_id", "flow", "sender", "receiver", "cca", "window_bytes", "streams", "start_us", "end_us"),
-    *("bytes_received", "goodput_bps", "first_byte_us", "last_byte_us", "transfers", "retrans_segments", "min_rtt_us"),
-    real="goodput_bps",
-)
-ACHIEVED = _schema(
-    *("run_id", "node", "interface", "mtu_bytes", "rate_bps", "delay_us", "queue_kind", "limit_packets"),
-    *("limit_bytes", "drops", "deliberate_drops", "sent_bytes", "busy_ns"),
-)
-SOCKETS = _schema(
-    *("run_id", "t_us", "flow", "stream", "state", "ca_state", "cwnd_segments", "ssthresh_segments"),
-    *("inflight_segments", "srtt_us", "min_rtt_us", "retrans_total", "lost_segments", "bytes_acked"),
-    *("delivered_segments", "dwnd_segments", "pacing_bps", "delivery_bps", "app_limited", "busy_us"),
-    *("rwnd_limited_us", "sndbuf_limited_us", "notsent_bytes", "snd_wnd_bytes", "retrans_bytes"),
-    *("delivered_ce_segments", "reordering_total", "app_limited_us"),
-)
-OF_KERNELS = tuple(SOCKETS.names[SOCKETS.get_field_index("pacing_bps") :])
-"""Columns of ``sockets`` that simulators lack; the last one is derived from others."""
-
-CCA_STATE = _schema("run_id", "t_us", "flow", "stream", "name", "value", real="value")
-QUEUES = _schema(
-    *("run_id", "t_us", "node", "interface", "qdisc", "backlog_packets", "backlog_bytes", "drops_total"),
-    *("sent_packets", "sent_bytes", "marked_total", "rate_bps", "capacity_bits"),
-)
-ARRIVALS = _schema("run_id", "t_us", "node", "packets", "marked_packets")
-OUTSTANDING = _schema("run_id", "flow", "t_us", "outstanding_bytes")
-THROUGHPUT = _schema("run_id", "flow", "t_us", "bytes_per_s")
-COUNTERS = _schema("run_id", "node", "counter", "value")
+def _column(table: str, name: str) -> Mapping[str, Any]:
+    """Return the keys of a column, laid under the table's own keys; empty for a column that only a study defines."""
+    return {**_COLUMNS.get(name, {}), **_TABLES.get(table, {}).get("own", {}).get(name, {})}
 
 
 def schema_of(table: Table) -> pa.Schema:
@@ -73,20 +48,52 @@ def schema_of(table: Table) -> pa.Schema:
     )
 
 
-SCHEMAS: Mapping[str, pa.Schema] = {
-    "runs": _RUNS,  # and the study's factors: `runs_schema`
-    "flows": FLOWS,
-    "sockets": SOCKETS,
-    "cca_state": CCA_STATE,
-    "queues": QUEUES,
-    "arrivals": ARRIVALS,
-    "outstanding": OUTSTANDING,
-    "throughput": THROUGHPUT,
-    "counters": COUNTERS,
-    "achieved": ACHIEVED,
+WHAT: Mapping[str, str] = {
+    **{table: keys["what"] for table, keys in _TABLES.items()},
+    **{table.name: table.what for table in OF_TRAFFIC},
+}
+"""The rows of each table in words."""
+
+SCHEMAS: Mapping[str, pa.Schema] = {  # of `runs` without the study's factors: `runs_schema`
+    **{
+        table: pa.schema([(name, _TYPES[_column(table, name)["type"]]) for name in keys["columns"]])
+        for table, keys in _TABLES.items()
+    },
     **{table.name: schema_of(table) for table in OF_TRAFFIC},
 }
 TABLES = tuple(SCHEMAS)
+
+OF_KERNELS = tuple(SCHEMAS["sockets"].names[SCHEMAS["sockets"].get_field_index("pacing_bps") :])
+"""Columns of ``sockets`` that simulators lack; the last one is derived from others."""
+
+SENTINELS: Mapping[str, int] = {name: keys["none"] for name, keys in _COLUMNS.items() if "none" in keys}
+"""Numbers that the kernel writes before there is a value: null in a frame."""
+
+STATES: Mapping[str, Mapping[str, str]] = _FILE["names"]
+"""Names of the kernel's numbers, by column."""
+
+_OF_TRAFFIC = {(table.name, name): one.meaning for table in OF_TRAFFIC for name, one in table.columns.items()}
+
+
+def meaning(table: str, column: str) -> str:
+    """Return the meaning of a column."""
+    if column.startswith(FACTOR_PREFIX):
+        return f"factor `{column.removeprefix(FACTOR_PREFIX)}` of the study; null where the experiment does not have it"
+    found: str = _OF_TRAFFIC.get((table, column)) or _column(table, column).get("meaning", column)
+    return found
+
+
+def unit(column: str) -> str:
+    """Return the unit of a column; "" if it has none, or, for a factor, if only the study defines it."""
+    if column.startswith(FACTOR_PREFIX):
+        return ""
+    by_name = next((name for end, name in _UNITS.items() if column.endswith(f"_{end}")), "")
+    return str(_COLUMNS.get(column, {}).get("unit", by_name))
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Return the name of a type in Frictionless Table Schema."""
+    return {pa.string(): "string", pa.int64(): "integer", pa.float64(): "number", pa.bool_(): "boolean"}[kind]
 
 
 def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:
@@ -96,7 +103,7 @@ def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:
         for name, value in row.items():
             values.setdefault(name, []).append(value)
     extra = [pa.field(FACTOR_PREFIX + name, _type_of(values[name])) for name in sorted(values)]
-    return pa.schema([*_RUNS, *extra])
+    return pa.schema([*SCHEMAS["runs"], *extra])
 
 
 def factor_value(value: Scalar | None, kind: pa.DataType) -> Scalar | None:

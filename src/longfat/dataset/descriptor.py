@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from longfat.dataset import describe
+from longfat.dataset import columns
 
 DESCRIPTOR = "datapackage.json"
 _LICENCE = {
@@ -42,7 +42,7 @@ def _resource(name: str, path: Path, schema: pa.Schema) -> dict[str, object]:
     return {
         "name": name,
         "path": path.name,
-        "title": describe.TABLES.get(name, name),
+        "title": columns.WHAT.get(name, name),
         "type": "table",
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",
@@ -55,13 +55,13 @@ def _resource(name: str, path: Path, schema: pa.Schema) -> dict[str, object]:
 def _field(table: str, field: pa.Field) -> dict[str, object]:
     found: dict[str, object] = {
         "name": field.name,
-        "type": describe.type_name(field.type),
-        "description": describe.meaning(table, field.name),
+        "type": columns.type_name(field.type),
+        "description": columns.meaning(table, field.name),
     }
-    if unit := describe.unit(field.name):
+    if unit := columns.unit(field.name):
         found["unit"] = unit
-    if field.name in describe.SENTINELS:
-        found["missingValues"] = ["", str(describe.SENTINELS[field.name])]
-    if field.name in describe.STATES:
-        found["categories"] = [{"value": key, "label": name} for key, name in describe.STATES[field.name].items()]
+    if field.name in columns.SENTINELS:
+        found["missingValues"] = ["", str(columns.SENTINELS[field.name])]
+    if field.name in columns.STATES:
+        found["categories"] = [{"value": key, "label": name} for key, name in columns.STATES[field.name].items()]
     return found

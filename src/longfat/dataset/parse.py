@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from longfat.dataset import columns
-from longfat.dataset.describe import SENTINELS
+from longfat.dataset.columns import SENTINELS
 from longfat.spec.network import capacity_bits, course, ports, route
 from longfat.spec.runspec import Flow, RunSpec
 from longfat.study.traffic import TABLES as TRAFFIC_TABLES
@@ -28,7 +28,8 @@ from longfat.system.errors import RecordError
 
 # Counters of a node that metrics read: segments in and out, retransmissions, and segments out of order.
 COUNTED = ("Tcp.InSegs", "Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPOFOQueue")
-_SAMPLED = pa.schema([one for one in columns.QUEUES if one.name not in ("rate_bps", "capacity_bits")])  # of queues.csv
+_NOT_SAMPLED = ("rate_bps", "capacity_bits")
+_SAMPLED = pa.schema([one for one in columns.SCHEMAS["queues"] if one.name not in _NOT_SAMPLED])  # of queues.csv
 TICK_US = 10_000  # of the kernel's clock for acknowledgments, at the least HZ
 CLOSED = "7"  # TCP_CLOSE: the state of a connection's last sample
 
@@ -52,7 +53,7 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     reports, achieved = _read_json(folder / "flows.json", list), _read_json(folder / "achieved.json", dict)
     written = [table for table in TRAFFIC_TABLES if table.written(spec)]
     told = {table.name: _read_json(folder / table.file, list) for table in written if table.file.endswith(".json")}
-    sockets, queues = columns.SOCKETS.empty_table(), _SAMPLED.empty_table()
+    sockets, queues = columns.SCHEMAS["sockets"].empty_table(), _SAMPLED.empty_table()
     if spec.probes.socket_interval_us or (folder / "sockets.csv").exists():
         sockets = _sockets(folder / "sockets.csv", run_id)
     if spec.probes.queue_interval_us:
@@ -61,16 +62,16 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         "flows": _flows(folder / "flows.json", reports, run_id, spec, sockets),
         "sockets": sockets,
         "queues": _with_rates(queues, spec),
-        "outstanding": _captured(folder / "outstanding", columns.OUTSTANDING, run_id, spec),
-        "throughput": _captured(folder / "throughput", columns.THROUGHPUT, run_id, spec),
+        "outstanding": _captured(folder / "outstanding", columns.SCHEMAS["outstanding"], run_id, spec),
+        "throughput": _captured(folder / "throughput", columns.SCHEMAS["throughput"], run_id, spec),
         "counters": _counters(folder / "counters.json", run_id),
         "achieved": _interfaces(folder / "achieved.json", achieved, run_id),
         **{table.name: _observed(table, folder, told, run_id) for table in written},
     }
     if (folder / "cca_state.csv").exists():  # simulators have none
-        tables["cca_state"] = _read_csv(folder / "cca_state.csv", columns.CCA_STATE, run_id)
+        tables["cca_state"] = _read_csv(folder / "cca_state.csv", columns.SCHEMAS["cca_state"], run_id)
     if spec.marks and spec.probes.queue_interval_us:
-        tables["arrivals"] = _read_csv(folder / "arrivals.csv", columns.ARRIVALS, run_id)
+        tables["arrivals"] = _read_csv(folder / "arrivals.csv", columns.SCHEMAS["arrivals"], run_id)
     return ParsedRun(_end_us(folder / "outcome.json"), achieved, reports, told, tables)
 
 
@@ -80,12 +81,12 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
     with _reading(path):
         for report in sorted(reports, key=lambda item: str(item["flow"])):
             name = report["flow"]
-            row = {key: report.get(key) for key in columns.FLOWS.names}
+            row = {key: report.get(key) for key in columns.SCHEMAS["flows"].names}
             row |= {"run_id": run_id, "goodput_bps": float(report["goodput_bps"])}
             row |= {"window_bytes": declared[name].window_bytes, "streams": declared[name].streams}
             row |= receiving_time(report, row, spec, declared[name], sockets)
             rows.append(row | _socket_facts(sockets, name))
-        return pa.Table.from_pylist(rows, schema=columns.FLOWS)
+        return pa.Table.from_pylist(rows, schema=columns.SCHEMAS["flows"])
 
 
 def receiving_time(
@@ -116,19 +117,19 @@ def _interfaces(path: Path, achieved: Mapping[str, Any], run_id: str) -> pa.Tabl
     """Return the settings of each interface as read back; null if the backend's kernel does not show them."""
     with _reading(path):
         rows = [{**found, "run_id": run_id} for found in achieved["interfaces"]]
-        return pa.Table.from_pylist(rows, schema=columns.ACHIEVED)
+        return pa.Table.from_pylist(rows, schema=columns.SCHEMAS["achieved"])
 
 
 def _sockets(path: Path, run_id: str) -> pa.Table:
     """Return the samples of sockets; a simulator's samples are null in the columns that only kernels have."""
     derived = columns.OF_KERNELS[-1]
-    sampled = pa.schema([field for field in columns.SOCKETS if field.name != derived])
+    sampled = pa.schema([field for field in columns.SCHEMAS["sockets"] if field.name != derived])
     if "pacing_bps" in _header(path):
         table = _read_csv(path, sampled, run_id)
-        return table.append_column(columns.SOCKETS.field(derived), _app_limited_us(table))
+        return table.append_column(columns.SCHEMAS["sockets"].field(derived), _app_limited_us(table))
     table = _read_csv(path, pa.schema([one for one in sampled if one.name not in columns.OF_KERNELS]), run_id)
     for name in columns.OF_KERNELS:
-        table = table.append_column(columns.SOCKETS.field(name), pa.nulls(table.num_rows, pa.int64()))
+        table = table.append_column(columns.SCHEMAS["sockets"].field(name), pa.nulls(table.num_rows, pa.int64()))
     return table
 
 
@@ -194,7 +195,7 @@ def _counters(path: Path, run_id: str) -> pa.Table:
             for name, value in sorted(changed.items())
             if name in COUNTED
         ]
-        return pa.Table.from_pylist(rows, schema=columns.COUNTERS)
+        return pa.Table.from_pylist(rows, schema=columns.SCHEMAS["counters"])
 
 
 def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
@@ -206,8 +207,8 @@ def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
     capacities = [
         capacity_bits(courses[name], t_us) if name in shaped else None for name, t_us in zip(names, times, strict=True)
     ]
-    queues = queues.append_column(columns.QUEUES.field("rate_bps"), pa.array(rates, pa.int64()))
-    return queues.append_column(columns.QUEUES.field("capacity_bits"), pa.array(capacities, pa.int64()))
+    queues = queues.append_column(columns.SCHEMAS["queues"].field("rate_bps"), pa.array(rates, pa.int64()))
+    return queues.append_column(columns.SCHEMAS["queues"].field("capacity_bits"), pa.array(capacities, pa.int64()))
 
 
 def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa.Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from longfat.relations.bind import RelationError
 from longfat.relations.nodes import terms_of
@@ -35,12 +35,9 @@ def placed(text: str, error: RelationError) -> str:
 
 RelationText = Annotated[f.Text, AfterValidator(_syntax)]
 _Listed = BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
-_OneOrSeveral = WithJsonSchema(
-    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
-)
-Relations = Annotated[tuple[RelationText, ...], _Listed, _OneOrSeveral]
+Relations = Annotated[tuple[RelationText, ...], _Listed]
 # Relations in which `${COLUMN}` is replaced by the row's value.
-Templates = Annotated[tuple[f.Text, ...], _Listed, _OneOrSeveral]
+Templates = Annotated[tuple[f.Text, ...], _Listed]
 
 
 class PaperStatement(Closed):

@@ -17,6 +17,9 @@ from collections.abc import Callable
 LOW_WINDOW = 38
 HIGH_WINDOW = 83000
 HIGH_DECREASE = 0.1
+_HTCP_RTT_US = 100_000
+CUBIC_C = 0.4
+CUBIC_BETA = 0.7
 
 
 def bandwidth_delay_product(rate: float, rtt: float) -> float:
@@ -114,33 +117,12 @@ def highspeed_rows() -> tuple[float, ...]:
 
 def highspeed_table_increase(window: float) -> float:
     """Whole segments added each RTT according to the first row of the table whose window is not below w."""
-    return float(_row_of(window) + 1)
+    return float(min(bisect_left(highspeed_rows(), window), len(highspeed_rows()) - 1) + 1)
 
 
 def highspeed_table_decrease(window: float) -> float:
     """Part of the window given up on a loss according to the first row of the table whose window is not below w."""
-    return highspeed_decrease(highspeed_rows()[_row_of(window)])
-
-
-def _row_of(window: float) -> int:
-    return min(bisect_left(highspeed_rows(), window), len(highspeed_rows()) - 1)
-
-
-BIC_S_MAX = 32
-
-
-CUBIC_C = 0.4
-CUBIC_BETA = 0.7
-
-
-def cubic_k(largest: float) -> float:
-    """Seconds after a loss at the window ``largest`` until CUBIC is there again (RFC 9438, section 4.2)."""
-    return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
-
-
-def compound_tuned_gamma(before: float, queued: float) -> float:
-    """gamma after a loss that found this backlog: a sample is 3/4 of it and has a weight of 0.8 (Li 2006)."""
-    return 0.2 * before + 0.8 * 0.75 * queued
+    return highspeed_decrease(highspeed_rows()[int(highspeed_table_increase(window)) - 1])
 
 
 def highspeed_response_increase(
@@ -181,11 +163,6 @@ def _place(window: float, low_window: float, high_window: float) -> float:
     return math.log(window / low_window) / math.log(high_window / low_window)
 
 
-def scalable_kept(window: float, b: float, lwnd: float) -> float:
-    """Part of the window that Scalable TCP keeps on a loss: 1 - b, and a half up to lwnd (Kelly 2003)."""
-    return 0.5 if window <= lwnd else 1 - b
-
-
 def htcp_increase(since: float, rtt: float) -> float:
     """Segments that H-TCP adds each RTT, for a backoff of 0.5 (Leith and Shorten 2004).
 
@@ -205,9 +182,6 @@ def htcp_kernel_increase(during: float, rtt: float, window: float) -> float:
     return window / ((math.ceil(window / whole / 2) + 1) * 2)
 
 
-_HTCP_RTT_US = 100_000
-
-
 def _htcp_alpha(since: float) -> float:
     beyond = max(since / 1e6 - 1, 0)
     return 1 + 10 * beyond + (beyond / 2) ** 2
@@ -218,50 +192,9 @@ def htcp_kept(least_rtt: float, largest_rtt: float) -> float:
     return min(max(least_rtt / largest_rtt, 0.5), 0.8)
 
 
-def bic_increase(distance: float) -> float:
-    """Segments that BIC adds each RTT so far below its target: to the middle, at most S_max = 32 (Xu et al. 2004)."""
-    return min(distance / 2, BIC_S_MAX)
-
-
-def bic_share(distance: float) -> float:
-    """Part of the distance to its target that BIC covers in an RTT (Xu et al. 2004)."""
-    return bic_increase(distance) / distance
-
-
-def bic_kernel_share(distances: float) -> float:
-    """The same near the target as net/ipv4/tcp_bic.c has it: twice a quarter of the distance cut to whole segments.
-
-    Twice, as it divides by the ratio of acknowledgments (bictcp_update) and counts segments (tcp_cong_avoid_ai).
-    """
-    return 2 * (distances // 4) / distances
-
-
-def cubic_regained(share: float) -> float:
-    """Part of a loss that CUBIC has made up after a share of K: C (t - K)^3 + W_max (RFC 9438, section 4.2)."""
-    return 1 + (share - 1) ** 3
-
-
-def westwood_window(rate: float, least_rtt: float) -> float:
-    """Window in segments after a loss: the measured rate in segments a second times the least RTT (Mascolo 2001)."""
-    return rate * least_rtt / 1e6
-
-
-def compound_increase(window: float, alpha: float, k: float) -> float:
-    """Segments that both parts of Compound TCP add each RTT, alpha w^k, one of them the loss part's (Tan 2006)."""
-    return max(alpha * math.pow(window, k), 1)
-
-
-def compound_given(backlog: float, eta: float) -> float:
-    """Segments that the delay part of Compound TCP gives up for a backlog (Tan 2006)."""
-    return eta * backlog
-
-
-def compound_seen_backlog(path: float, gamma: float, alpha: float, k: float) -> float:
-    """The backlog by which Compound TCP has at the latest seen gamma on a path that holds this many segments.
-
-    It decides once each RTT on RTTs of the one before: by then the window is up to two RTTs' growth above gamma.
-    """
-    return gamma + 2 * compound_increase(path + gamma, alpha, k)
+def cubic_k(largest: float) -> float:
+    """Seconds after a loss at the window ``largest`` until CUBIC is there again (RFC 9438, section 4.2)."""
+    return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
 
 
 FORMULAS: dict[str, Callable[..., float]] = {

@@ -29,14 +29,6 @@ from longfat.system.files import write_whole
 
 KEYS = ("backend", "kernel", "image", "code", "lock")
 FORMAT = 2
-_FORMER = {
-    "agrees": "compatible",
-    "not_reproduced": "not reproduced",
-    "inconclusive": "undecided",
-    "not_measured": "undecided",
-    "not_testable": "not testable",
-}
-"""Verdicts of references of format 1, in present words."""
 
 
 @dataclass(frozen=True)
@@ -141,9 +133,8 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
         texts = [*(data["key"][name] for name in KEYS), *data["tables"].values(), *data["verdicts"].values()]
-        if data["format"] not in (1, FORMAT) or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"not a reference of format 1 or {FORMAT}")
-        data["verdicts"] = {claim: _FORMER.get(word, word) for claim, word in data["verdicts"].items()}
+        if data["format"] != FORMAT or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"not a reference of format {FORMAT}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StudyError(f"the reference cannot be read: {error!r}", where=str(path)) from error
     return data

@@ -13,7 +13,6 @@ from pydantic import (
     Tag,
     ValidationError,
     ValidationInfo,
-    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -32,7 +31,7 @@ def _read(given: object, info: ValidationInfo) -> OwnAlgorithm:
     return own_algorithm((info.context or {})["folder"], given)
 
 
-OwnSource = Annotated[OwnAlgorithm, PlainValidator(_read), WithJsonSchema({"type": "string", "pattern": r"\S"})]
+OwnSource = Annotated[OwnAlgorithm, PlainValidator(_read)]
 
 
 class Algorithm(Closed):
