@@ -76,6 +76,11 @@ stress KIND *OPTIONS: development
 docs FOLDER=(justfile_directory() / "results/documentation"): development
     @python '{{ justfile_directory() }}/docs/site/build.py' "$1" && echo "documentation: $1/index.html"
 
+# Collect all inputs in a folder; on a machine without a network: LONGFAT_ARCHIVE=FOLDER ./just COMMAND
+[group('build')]
+archive FOLDER:
+    @longfat build archive "$@"
+
 # Open JupyterLab with the notebooks of all studies (docs/data.md)
 [group('build')]
 [working-directory('.')]

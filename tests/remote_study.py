@@ -6,31 +6,15 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from typer.testing import CliRunner
+import pytest
+from tiny_study import STUDY as TINY
+from tiny_study import call, write_tiny
 
-from longfat.cli import app
 from longfat.dataset.build import build_dataset, dataset_digests
 
 ROOT = Path(__file__).parents[1]
 RUNS = 12
-STUDY = """
-format: 2
-study: tiny
-title: One flow with six windows
-stack: modern
-seed: 1
-algorithms:
-  reno: {cca: reno}
-hosts: {mtu: 1500 B, txqueuelen: 100}
-experiments:
-  - id: delay
-    topology: {kind: delay, rate: 100 Mbit/s, rtt: 20 ms}
-    flows:
-      - {name: flow1, from: client1, to: server, algorithm: reno, window: "${window}", duration: 1 s}
-    sweep:
-      product: {window: [64 KiB, 128 KiB, 256 KiB, 512 KiB, 1 MiB, 2 MiB]}
-    repetitions: 2
-"""
+STUDY = TINY.replace("[64 KiB, 1 MiB]", "[64 KiB, 128 KiB, 256 KiB, 512 KiB, 1 MiB, 2 MiB]")
 # Registers the backend ``fake`` in each process, with the duration of runs that a variable of the node names. While the
 # file exists that another variable names, no run of the node begins.
 SITE = """
@@ -51,8 +35,7 @@ fake.open_backend = lambda name, say, **settings: NodeBackend(wall_seconds=secon
 
 def write_repository(root: Path) -> Path:
     """Write the study and the module that makes its backend; return ``root``."""
-    (root / "experiments/tiny").mkdir(parents=True)
-    (root / "experiments/tiny/study.yaml").write_text(STUDY)
+    write_tiny(root, STUDY)
     (root / "site").mkdir()
     (root / "site/sitecustomize.py").write_text(SITE)
     return root
@@ -66,8 +49,10 @@ def on_nodes(root: Path) -> dict[str, str]:
 
 def alone(root: Path) -> dict[str, str]:
     """Execute the study on this machine; return the digests of its tables."""
-    line = ["run", "tiny", "--backend", "fake", "--jobs", "1", "--results", str(root / "alone")]
-    assert CliRunner().invoke(app, line, env={"LONGFAT_ROOT": str(root)}).exit_code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LONGFAT_ROOT", str(root))
+        line = ("run", "tiny", "--backend", "fake", "--jobs", "1", "--results", str(root / "alone"))
+        assert call(*line).exit_code == 0
     return dataset_of(root / "alone")
 
 

@@ -20,6 +20,8 @@ import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+WORKER = "frame-worker.js"  # lets the search work on pages opened from the disk
+SHIM = "https://unpkg.com/iframe-worker/shim"  # the theme's address of such a file, which would need a network
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 DOCUMENTS = (
     "*.md",
@@ -56,7 +58,13 @@ def build(target: Path) -> int:
         quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
         done = subprocess.run(command, check=False, env=quiet, capture_output=True, text=True)
     sys.stderr.write("".join(f"{line}\n" for line in done.stderr.splitlines() if not line.startswith("INFO")))
-    return done.returncode
+    if done.returncode:
+        return done.returncode
+    for path in target.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(SHIM, os.path.relpath(target / WORKER, path.parent)), encoding="utf-8")
+    shutil.copyfile(HERE / WORKER, target / WORKER)
+    return 0
 
 
 def assemble(pages: Path) -> None:

@@ -50,11 +50,11 @@ class Machine:
         python = (binaries / "python").resolve()
         (self.checkout / ".venv/stamp").write_text(f"{sums}{self.checkout} {python}\n")
 
-    def start(self, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def start(self, *arguments: str, folder: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.checkout / "just", *arguments],
             cwd=folder,
-            env={"PATH": str(self.programs), "HOME": str(self.checkout)},
+            env={"PATH": str(self.programs), "HOME": str(self.checkout), **variables},
             capture_output=True,
             text=True,
         )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import get_args
@@ -12,12 +13,13 @@ from fabricated_results import judge_study, write_results, write_study
 
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
+from longfat.metrics import METRICS
 from longfat.relations.counting import Counted, Share, shares, tally
 from longfat.relations.firsts import changes, keep_first
-from longfat.relations.judge import read_origin
+from longfat.relations.judge import judge, read_origin, read_verdicts
 from longfat.relations.limits import Limits, holm
 from longfat.relations.outcomes import Word
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import RecordError, RigError, StudyError
 
 HEAD = "format: 2\nstudy: small\nclaims:\n"
 FAST, SLOW = "goodput[delay, highspeed, window=8 MiB]", "goodput[delay, standard, window=8 MiB]"
@@ -33,6 +35,9 @@ def claim(name: str, relation: str, *fields: str, artifact: str = "fig-1") -> st
         f"    relation: '{relation}'",
     ]
     return "\n".join(lines) + "\n"
+
+
+CRITERION = HEAD + claim("a", f"{FAST} > 1", "kind: law")
 
 
 def problems(tmp_path: Path, *claims: str) -> str:
@@ -159,17 +164,71 @@ def test_the_first_claims_stay_for_ever_and_what_has_changed_since_is_named(tmp_
     assert list(changes(again, now)) == [f"a, relation: was {FAST} = 900, is {FAST} = 990", "b: removed", "c: added"]
 
 
-def test_words_of_a_claim_may_change_and_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
-    study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))
-    known = StudyFolder(study).claims
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        ("Something.", "Nothing.", "statement"),
+        ("value: 1,", "value: 100,", "paper"),
+        ("kind: law", "kind: construction", "kind"),
+        ("> 1'", "> 900'", "relation"),
+    ],
+)
+def test_each_part_on_which_a_verdict_depends_is_compared(tmp_path: Path, before: str, after: str, key: str) -> None:
+    text = CRITERION
+    known = StudyFolder(write_study(tmp_path / "study", claims=text)).claims
+    first = keep_first(tmp_path, known, before_runs=True)
+    assert before in text
+    now = StudyFolder(write_study(tmp_path / "study", claims=text.replace(before, after))).claims
+    (change,) = changes(first, now)
+    assert change.startswith(f"a, {key}: was ")
+
+
+def test_another_definition_of_a_metric_is_another_criterion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = StudyFolder(write_study(tmp_path / "study", claims=CRITERION)).claims
+    first = keep_first(tmp_path, claims, before_runs=True)
+    another = dataclasses.replace(METRICS["goodput"], function=lambda flows: 0.001)
+    monkeypatch.setitem(METRICS, "goodput", another)
+    (change,) = changes(first, claims)
+    assert change.startswith("a, metrics: was goodput@")
+
+
+def test_keys_that_an_older_version_did_not_record_are_not_compared(tmp_path: Path) -> None:
+    claims = StudyFolder(write_study(tmp_path / "study", claims=CRITERION)).claims
+    first = keep_first(tmp_path, claims, before_runs=True)
+    older = {name: {"relation": one["relation"]} for name, one in first.claims.items()}
+    assert list(changes(dataclasses.replace(first, claims=older), claims)) == []
+
+
+def test_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
+    known = StudyFolder(write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))).claims
     keep_first(tmp_path, known, before_runs=True)
-    write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900").replace("Something", "Another"))
-    assert not list(changes(keep_first(tmp_path, known, False), StudyFolder(study).claims))
     path = tmp_path / "claims-first.json"
     for damaged in (path.read_text(encoding="ascii").replace("= 900", "= 990"), "{"):
         path.write_text(damaged, encoding="ascii")
         with pytest.raises(RigError, match=r"claims-first\.json"):
             keep_first(tmp_path, known, False)
+
+
+def test_criteria_are_from_before_the_runs_only_if_no_recorded_run_is_older(results: Path, tmp_path: Path) -> None:
+    study = write_study(tmp_path, claims=CRITERION)
+    path = results / "claims-first.json"
+    path.unlink(missing_ok=True)
+    keep_first(results, StudyFolder(study).claims, before_runs=True)
+    first = json.loads(path.read_text(encoding="ascii"))
+    for year, before in (("2000", True), ("2999", False)):
+        path.write_text(json.dumps(first | {"time": f"{year}-01-01T00:00:00+00:00"}), encoding="ascii")
+        judge_study(results, study)
+        origin = read_origin(results)
+        assert origin.before_runs is before and ("after its runs" in origin.sentence) is not before
+
+
+def test_verdicts_are_sealed_with_the_claims_by_which_they_were_judged(results: Path, tmp_path: Path) -> None:
+    folder = StudyFolder(write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100")))
+    claims = folder.claims
+    write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 900"))  # while the command runs
+    judge(results, folder.study, claims, folder.judged_by)
+    with pytest.raises(RecordError, match=r"claims\.yaml \(changed\)"):
+        read_verdicts(results, folder.path)
 
 
 def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tmp_path: Path) -> None:

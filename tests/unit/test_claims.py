@@ -177,6 +177,8 @@ def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tm
 MALFORMED = {
     "goodput[delay, since=0.5 us] > 1": "0.5 us",
     "goodput[delay, since=99999999999999999999 s] > 1": "digits",
+    "goodput[delay] > 7 Gbit/s": "write 7",
+    "goodput[delay] =< 7": "write <=",
     "goodput[delay] > 1e400": "column 18",
     "goodput[delay] = 0": "relative tolerance",
     "goodput[delay] in [3, 2]": "between 3 and 2",
@@ -214,7 +216,7 @@ def test_each_faulty_relation_is_refused_with_its_reason(tmp_path: Path, faulty:
     study = write_study(tmp_path, claims=text)
     with pytest.raises(StudyError) as caught:
         _ = StudyFolder(study).claims
-    found = {problem.key.partition(".")[0]: problem.message for problem in caught.value.problems}
+    found = {one.key.partition(".")[0]: f"{one.message} ({one.hint})" for one in caught.value.problems}
     assert len(found) == len(faulty)
     assert all(text in found[f"claims[{number}]"] for number, text in enumerate(faulty.values())), found
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -11,13 +12,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fake_backend import FakeBackend
+from rich.console import Console
 from tiny_study import STUDY, call, write_tiny
 
+from longfat.cli import paths
+from longfat.cli.paths import study_names, study_path
+from longfat.execute import progress
 from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
+from longfat.system.events import Event, Kind, Level
 
 SOURCE = Path(__file__).parents[2] / "src"
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -60,7 +67,7 @@ def test_run_records_every_run_and_the_next_start_repeats_none(root: Path) -> No
     result = call("run", "tiny", "--backend", "fake", "--jobs", "2")
     assert result.exit_code == 0, result.output
     assert "4 runs executed, 0 kept, 0 failed" in result.output
-    assert "[4/4] delay.window-" in result.output
+    assert "4 of 4 runs to execute, about " in result.output
     results = root / "results" / "tiny"
     lock = json.loads((results / "lock.json").read_text(encoding="ascii"))
     assert {run["run_id"] for run in lock["runs"]} == set(find_records(results / "raw"))
@@ -154,3 +161,37 @@ def test_help_imports_nothing_heavy() -> None:
     environment = os.environ | {"PYTHONPATH": str(SOURCE)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def test_a_quiet_command_prints_its_result_and_no_progress(root: Path) -> None:
+    result = call("run", "tiny", "--backend", "fake", "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    assert call("run", "tiny", "--backend", "fake", "--quiet", "--json").output.startswith("{")
+
+
+def test_an_installed_package_has_its_own_studies_next_to_those_of_the_user(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = tmp_path / "installed"
+    for name in ("tiny", "shipped-only"):
+        shutil.copytree(root / "experiments/tiny", shipped / "experiments" / name)
+    assert study_names() == ["tiny"]
+    monkeypatch.setattr(paths, "SHIPPED", shipped)
+    assert study_names() == ["tiny", "shipped-only"]
+    assert study_path("tiny") == root / "experiments/tiny"
+    assert study_path("shipped-only") == shipped / "experiments/shipped-only"
+
+
+def test_a_pipe_gets_one_line_of_progress_a_minute_and_every_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, clock = io.StringIO(), SimpleNamespace(now=0.0)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    show = progress.Display(Console(file=out))
+    facts = {"total": 9, "folder": "one", "wall_seconds": 1.0}
+    show(Event(Kind.RUNS_STARTED, "9 runs", facts={"total": 9}))
+    for done in range(1, 9):
+        clock.now = 25.0 * done
+        kind, level = (Kind.RUN_FAILED, Level.ERROR) if done == 2 else (Kind.RUN_FINISHED, Level.INFO)
+        show(Event(kind, f"run {done}", level, facts | {"done": done}))
+    first, failure, *minutes = out.getvalue().splitlines()
+    assert (first, failure) == ("9 runs", "run 2")
+    assert [line.split(",")[:2] for line in minutes] == [["3 of 9 runs", " 1 failed"], ["6 of 9 runs", " 1 failed"]]

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import dask
@@ -56,6 +58,15 @@ def test_any_other_place_is_refused(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         read_place(text)
     assert caught.value.where == "--on"
+
+
+@pytest.mark.parametrize("name", ["my results", "x\ny", "a;b", "$HOME", "été"])
+def test_a_path_that_the_script_of_slurm_would_misread_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(shutil, "which", lambda program: "/usr/bin/sbatch")
+    need = replace(NEED, folder=Path("/srv") / name)
+    with pytest.raises(RigError) as caught, open_session(Slurm(), need, discard):
+        pass
+    assert caught.value.where == f"/srv/{name}"
 
 
 def test_kubernetes_gets_a_secret_with_the_key_and_a_job_of_workers() -> None:

@@ -63,6 +63,12 @@ def test_a_study_is_opened_by_name_from_the_folders_that_are_given_or_found(
     assert open_study("small").frame("runs").height == study.frame("runs").height
 
 
+@pytest.mark.parametrize("name", ["r[1]", "r*?", "a b"])
+def test_a_results_folder_of_any_name_is_read(study: OpenedStudy, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to(study.results)
+    assert OpenedStudy(tmp_path / name, study.folder).frame("flows").equals(study.frame("flows"))
+
+
 def test_every_row_has_the_factors_of_its_run_and_only_those_of_the_experiment(study: OpenedStudy) -> None:
     flows = study.frame("flows", "delay")
     assert set(flows["experiment"]) == {"delay"}

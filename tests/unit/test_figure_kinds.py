@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from fabricated_results import change_json, write_results, write_study
@@ -286,3 +287,94 @@ def test_a_figure_of_any_kind_must_agree_with_the_study(tmp_path: Path, old: str
         _ = StudyFolder(write(tmp_path, FIGURES.replace(old, new))).figures
     assert key in {problem.key for problem in caught.value.problems}
     assert all(problem.line for problem in caught.value.problems)
+
+
+RUNS = """\
+format: 2
+study: small
+figures:
+  - box: boxes
+    title: a box for each window and algorithm
+    of: goodput[pairs, flow=stream1]
+    x: window in MiB
+    series: first
+    paper: no number stated
+  - cdf: steps
+    title: the distribution of the runs
+    of: jain[pairs]
+    series: first
+    paper: no number stated
+  - plane: against
+    title: one flow against the other
+    of: goodput[pairs, flow=stream1]
+    against: goodput[pairs, flow=stream2]
+    series: first
+    paper: no number stated
+    marks: [{value: 400, label: 400 Mb/s}]
+  - heat: cells
+    title: the sum for each pair
+    of: goodput[pairs]
+    x: window in MiB
+    y: first
+    paper: no number stated
+  - timeseries: smoothed
+    title: smoothed RTT of a run
+    runs: direct, standard
+    what: srtt
+    paper: no number stated
+"""
+
+
+@pytest.fixture(scope="module")
+def of_runs(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
+    folder = tmp_path_factory.mktemp("runs")
+    study = write(folder, RUNS)
+    write_results(study, folder, scatter, kernel=KERNEL)
+    build_dataset(folder)
+    return OpenedStudy(folder, StudyFolder(study))
+
+
+@pytest.mark.parametrize("artifact", ["boxes", "steps", "against", "cells"])
+def test_figures_of_runs_have_a_row_for_each_valid_run(of_runs: OpenedStudy, artifact: str) -> None:
+    data = of_runs.show(artifact).data
+    assert len(data.rows) == 3 * 3 * 3  # algorithms, windows, repetitions
+    assert len({row[2] for row in data.rows}) == len(data.rows)
+
+
+def test_boxes_stand_at_the_values_of_a_numeric_factor(of_runs: OpenedStudy) -> None:
+    (axes,) = of_runs.show("boxes").figure.axes
+    middles = sorted({round(float(line.get_xdata().mean()), 3) for line in axes.lines if len(line.get_xdata()) == 2})
+    near = [min((1.0, 4.0, 8.0), key=lambda mib: abs(mib - middle)) for middle in middles]
+    assert sorted(set(near)) == [1.0, 4.0, 8.0] and max(map(abs, np.subtract(near, middles))) < 1.5
+
+
+def test_an_ellipse_needs_three_runs_and_has_the_colour_of_its_series(of_runs: OpenedStudy) -> None:
+    (axes,) = of_runs.show("against").figure.axes
+    assert len(axes.patches) == 3
+    assert labels(of_runs.show("against"))[:3] == ["standard", "highspeed", "scalable"]
+
+
+def test_a_figure_for_a_paper_is_a_column_wide_and_embeds_its_letters(of_runs: OpenedStudy) -> None:
+    drawing = draw(of_runs.sources, of_runs.folder.figures.figure("steps"), paper=True)
+    assert drawing.figure.get_size_inches()[0] == pytest.approx(3.3)
+    assert {label.get_fontsize() for label in drawing.figure.axes[0].get_xticklabels()} == {8.0}
+    assert b"/FontFile2" in image(drawing.figure, "pdf")
+
+
+def test_a_smoothed_round_trip_time_is_in_milliseconds(of_runs: OpenedStudy) -> None:
+    assert of_runs.show("smoothed").data.columns[-1] == "srtt_ms"
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        (("    x: window in MiB\n    series: first", "    x: windw\n    series: first"), "x"),
+        (("against: goodput[pairs, flow=stream2]", "against: goodput[queues]"), "against"),
+        (("    of: goodput[pairs]\n", "    of: goodput[pairs]\n    series: first\n"), "series"),
+    ],
+)
+def test_a_wrong_key_of_a_figure_of_runs_is_named(tmp_path: Path, change: tuple[str, str], key: str) -> None:
+    study = write(tmp_path, RUNS.replace(*change))
+    with pytest.raises(StudyError) as caught:
+        StudyFolder(study).check()
+    assert [problem.key.rpartition(".")[2] for problem in caught.value.problems] == [key]

@@ -16,7 +16,7 @@ from stress import studies
 from test_no_traceback import CHANCES, ROUNDS, Play
 from tiny_study import call
 
-from longfat.report.crate.pack import _copy_plain
+from longfat.report.crate.pack import copy_study
 from longfat.report.page import POLICY, render
 from longfat.report.readme import read_readme
 from longfat.study.expressions import MOST_LEVELS, ExpressionError, parse
@@ -209,11 +209,11 @@ def test_a_package_has_no_hidden_file_and_takes_no_link(tmp_path: Path) -> None:
     (study / "data/table.csv").touch()
     (study / ".netrc").touch()
     (study / ".git").mkdir()
-    _copy_plain(study, tmp_path / "copy")
+    copy_study(study, tmp_path / "copy", tmp_path)
     assert {path.name for path in (tmp_path / "copy").rglob("*")} == {"data", "table.csv"}
     (study / "data/more.csv").symlink_to(tmp_path)
     with pytest.raises(StudyError, match=r"more\.csv"):
-        _copy_plain(study, tmp_path / "again")
+        copy_study(study, tmp_path / "again", tmp_path)
 
 
 @pytest.fixture(scope="module")

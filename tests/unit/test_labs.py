@@ -95,6 +95,15 @@ def test_an_invalid_name_of_a_lab_is_refused(name: str) -> None:
         lab_folder(name)
 
 
+@pytest.mark.parametrize("environment", ["libvirt", "openstack", "local"])
+def test_a_folder_of_labs_that_ssh_cannot_name_is_refused_before_anything_is_made(
+    labs: Labs, environment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGFAT_LABS", f"{labs.folder}/my labs")
+    assert "my labs" in call("up", environment, "--yes", status=2)
+    assert not labs.called
+
+
 @pytest.mark.parametrize(
     ("environment", "text", "keys"),
     [

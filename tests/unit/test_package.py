@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from fabricated_results import judge_study, write_results, write_study
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
-from longfat.report.crate.pack import pack
+from longfat.report.crate.pack import copy_study, pack
 from longfat.report.report import write_report
 from longfat.system.errors import RecordError, RigError
 from longfat.system.identity import KernelSource
@@ -94,3 +95,14 @@ def test_results_that_lack_a_step_or_were_changed_are_not_packed(
     finally:
         report.write_bytes(page)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_git_ignores_is_not_packed(tmp_path: Path) -> None:
+    study = tmp_path / "experiments/small"
+    for name in ("study.yaml", "tables/one.csv", "tables/one.csv.orig", "captures/all.pcap", "new.csv"):
+        (study / name).parent.mkdir(parents=True, exist_ok=True)
+        (study / name).write_text("x", encoding="ascii")
+    (tmp_path / ".gitignore").write_text("*.orig\n/experiments/*/captures\n", encoding="ascii")
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    subprocess.run(["git", "-C", tmp_path, "add", "experiments/small/study.yaml"], check=True)
+    assert copy_study(study, tmp_path / "taken", tmp_path) == ["new.csv", "study.yaml", "tables/one.csv"]

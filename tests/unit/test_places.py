@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_bootstrap import Machine
@@ -19,6 +22,7 @@ from test_bootstrap import machine as machine
 
 from longfat.backends import virtual
 from longfat.builds.kernel import _Runner
+from longfat.system import holders
 from longfat.system.errors import RigError
 from longfat.system.locks import hold
 from longfat.system.store import in_cache
@@ -63,6 +67,30 @@ def test_a_parent_that_ignores_its_children_changes_nothing() -> None:
     assert done.stdout.strip().endswith(str(signal.Handlers.SIG_DFL)), done.stderr
 
 
+def test_a_lock_that_is_held_is_named_with_its_holder_to_whoever_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, 2); print(flush=True); sys.stdin.read()"
+    words = [sys.executable, "-c", code, str(tmp_path / "lock")]
+    monkeypatch.setattr(holders, "LONG_S", 0.0)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None and other.stdout is not None and other.stdout.readline()
+        name = f"process {other.pid} ({sys.executable}"
+        assert holders.holder(tmp_path / "lock").startswith(name)
+
+        def announced(text: str) -> int:  # then the holder ends
+            assert other.stdin is not None
+            seen.append(text)
+            other.stdin.close()
+            return 0
+
+        seen: list[str] = []
+        monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=announced))
+        with holders.hold_patiently(tmp_path / "lock"):
+            assert name in seen[0]
+    assert holders.holder(tmp_path / "lock") == "another process"
+
+
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o600), (0o002, 0o660), (0o000, 0o666), (0o077, 0o600)])
 def test_a_lock_belongs_to_its_writer(tmp_path: Path, umask: int, mode: int) -> None:
     before = os.umask(umask)
@@ -93,13 +121,23 @@ def test_a_build_that_fails_on_a_full_disk_says_so(tmp_path: Path, monkeypatch: 
         _Runner(tmp_path, log, output)(["false"])
 
 
-def test_a_container_that_denies_pidfd_is_refused_before_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_denies_a_call_is_refused_before_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(process: int) -> int:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     assert not list(virtual._missing_calls())
     monkeypatch.setattr(os, "pidfd_open", denied)
-    assert ["pidfd_open" in reason for reason in virtual._missing_calls()] == [True]
+    monkeypatch.setattr(virtual, "_may_trace", lambda: False)
+    assert [re.search(r" (\w+)\(2\)", reason)[1] for reason in virtual._missing_calls()] == ["pidfd_open", "ptrace"]  # type: ignore[index]
+
+
+def test_a_kernel_without_landlock_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual, "landlock_version", lambda: 0)
+    said: list[str] = []
+    monkeypatch.setattr(virtual, "build_image", lambda say: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        virtual.open_virtual(said.append, kernels=())
+    assert any("Landlock" in line for line in said)
 
 
 @pytest.mark.parametrize("name", ["x$(id)", "a`id`", "it's", 'say "hi"', "two\nlines", "a:b", "back\\slash"])
@@ -109,3 +147,25 @@ def test_a_checkout_at_a_path_that_programs_misread_is_refused(machine: Machine,
     done = machine.start("check")
     assert done.returncode == 3 and "plain path" in done.stderr
     assert machine.calls() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.parametrize(("mode", "user"), [(0o700, 0), (0o755, 65534)])
+def test_the_smoke_study_of_ci_runs_as_whoever_can_read_the_checkout(tmp_path: Path, mode: int, user: int) -> None:
+    for folder in (tmp_path, *list(tmp_path.parents)[:-2]):
+        if folder != Path(tempfile.gettempdir()):
+            folder.chmod(0o755)
+    checkout = tmp_path / "below/checkout"
+    (checkout / ".venv/bin").mkdir(parents=True)
+    (tmp_path / "below").chmod(mode)
+    for name in ("just", ".venv/bin/just"):
+        (checkout / name).write_text("#!/bin/sh\nid -u\n", encoding="ascii")
+        (checkout / name).chmod(0o755)
+    (tmp_path / "scratch/home").mkdir(parents=True)
+    text = (SOURCE.parent / ".ci/run").read_text(encoding="utf-8")
+    function = re.search(r"^smoke\(\) .*?^}", text, re.M | re.S)
+    assert function is not None
+    own = {"scratch": str(tmp_path / "scratch"), "LONGFAT_CACHE": str(tmp_path / "scratch")}
+    words = ["bash", "-euc", f"{function[0]}\nsmoke"]
+    done = subprocess.run(words, cwd=checkout, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{user}\n"), done.stderr

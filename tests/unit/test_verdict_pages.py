@@ -13,6 +13,7 @@ from rich.console import Console
 
 from longfat.cli import evidence
 from longfat.cli.rows import evidenced_papers
+from longfat.cli.verdicts import verdicts
 from longfat.data.study_folder import HEADLINES, NOTES, README, StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
@@ -98,6 +99,22 @@ def test_an_expression_in_a_readme_that_there_is_not_is_refused(study: Path) -> 
     (study / "README.md").write_text("# small\n\n7<!-- goodput[relay] -->\n", encoding="utf-8")
     with pytest.raises(StudyError, match="relay"):
         printed(evidence.merge)
+
+
+@pytest.mark.parametrize("text", [b"format: [", b"\xff\xfe", b"format: 2\nstudy: other\n"])
+def test_a_draft_that_cannot_be_read_is_named_and_all_else_is_done(study: Path, text: bytes) -> None:
+    (study.parent / "a-draft").mkdir()
+    (study.parent / "a-draft/study.yaml").write_bytes(text)
+    (study / PAGE).unlink()
+    assert "a-draft" in printed(evidence.merge)
+    assert (study / PAGE).exists()
+    output = printed(verdicts)
+    assert "a-draft is left out" in output and "window-limits" in output
+    (study.parent / "a-draft" / HEADLINES).write_text("[", encoding="utf-8")
+    (study / PAGE).unlink()
+    with pytest.raises(StudyError, match="a-draft"):
+        printed(evidence.merge)
+    assert (study / PAGE).exists()
 
 
 def test_merging_writes_an_edited_page_again(study: Path) -> None:

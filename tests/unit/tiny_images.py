@@ -39,5 +39,5 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(image.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(image, "source_lines", lambda suite: ())
+    monkeypatch.setattr(image, "source_lines", lambda suite, snapshot: ())
     return tmp_path / "cache"

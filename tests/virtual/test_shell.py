@@ -10,6 +10,7 @@ import pytest
 from guests import one_flow, virtual
 
 from longfat.backends.shell.session import Prompt, converse, session
+from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
 
 
@@ -79,3 +80,13 @@ def test_an_unknown_node_is_refused_at_once() -> None:
     with early, session(virtual(), one_flow(), "nowhere", said.append) as one:
         converse(one, lambda prompt: None)
     assert "KeyError: 'nowhere'" in "".join(said)
+
+
+def test_a_node_with_the_name_of_a_command_hides_no_command() -> None:
+    text = one_flow().to_json().replace('"client1"', '"ping"').replace('"server"', '"start"')
+    said: list[str] = []
+    lines = iter(["ping -c 1 start", "on start ping -c 1 ping", "start; sleep 0.3; ss -tin | grep -c reno"])
+    with session(virtual(), RunSpec.from_json(text), "ping", said.append) as one:
+        status = converse(one, lambda prompt: next(lines, None))
+    assert "".join(said).count("0% packet loss") == 2
+    assert status == 0

@@ -24,7 +24,7 @@ from longfat.backends.virtual import open_virtual
 from longfat.guest.host_kernel import HostKernel, ask_kernel
 from longfat.spec.runspec import Program, RunSpec, Web
 from longfat.system.errors import RigError
-from longfat.system.locks import hold
+from longfat.system.holders import hold_patiently
 from longfat.system.scratch import scratch_in
 
 # Programs of a study would run on this machine's kernel, protected from it only by a user id. The packets of a
@@ -92,7 +92,7 @@ class RealtimeBackend:
         scratch = self.jail / "scratch"
         scratch.mkdir(exist_ok=True)
         with (
-            hold(scratch / "realtime.lock"),
+            hold_patiently(scratch / "realtime.lock"),
             scratch_in(scratch, "real-") as task,
         ):
             (task / "raw").mkdir()

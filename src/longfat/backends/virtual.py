@@ -7,6 +7,7 @@ inside it. Host and guest share a folder that holds spec.json and receives the r
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import shutil
@@ -32,6 +33,7 @@ from longfat.backends.guest_process import (
     start_guest,
     watch,
 )
+from longfat.backends.landlock import landlock_version
 from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.builds.image import build_image
@@ -199,6 +201,8 @@ def open_virtual(
 
     ``own`` has the additions of a study to kernels, by their names. Raises RigError, StudyError if a build fails.
     """
+    if landlock_version() < 1:
+        say("warning: this machine's kernel has no Landlock: only your rights keep a hostile guest from your files")
     opened = {name: _guest_kernel(own.get(name) or OwnKernel(name), say) for name in kernels}
     image = build_image(say=say)
     unrooted = VirtualBackend(
@@ -245,6 +249,17 @@ def _missing_calls() -> Iterator[str]:
         os.close(os.pidfd_open(os.getpid()))
     except OSError as error:
         yield f"this machine denies pidfd_open(2): {error.strerror}; a newer Docker, or another profile, allows it"
+    if not _may_trace():
+        yield "this machine denies ptrace(2), with which a guest runs programs; --cap-add=SYS_PTRACE may allow it"
+
+
+def _may_trace() -> bool:
+    """Return whether this process may trace a child."""
+
+    def be_traced() -> None:
+        os._exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)  # PTRACE_TRACEME
+
+    return subprocess.call(["true"], preexec_fn=be_traced) == 0
 
 
 def guest_sources() -> list[Path]:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from longfat.builds.programs import run_program
@@ -20,14 +21,18 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 LISTING = ("indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)", "Created-By: Packages")
 ARCHIVES = ("debian", "debian-security")
 """Last parts of the addresses of Debian's archives: the origin is unknown until their lists are fetched."""
+SNAPSHOTS = "https://snapshot.debian.org/archive/{archive}/{time}"
 
 
-def source_lines(suite: str) -> tuple[str, ...]:
+def source_lines(suite: str, snapshot: str | None = None) -> tuple[str, ...]:
     """Return the sources of ``suite``, its updates and its security fixes, for mmdebstrap.
 
-    A machine without a Debian archive, for example with Ubuntu, has none; mmdebstrap then uses Debian's public one.
+    A ``snapshot``, such as 20261101T000000Z, selects Debian's archive as it was then. A machine without a Debian
+    archive, for example with Ubuntu, has none; mmdebstrap then uses Debian's public one.
     """
     archive, security = find_archives(_listing())
+    if snapshot:
+        archive, security = (SNAPSHOTS.format(archive=name, time=snapshot) for name in ARCHIVES)
     if archive is None:
         return ()
     lines = _source(archive, suite), _source(archive, f"{suite}-updates")
@@ -60,17 +65,22 @@ def fetch_file(package: str, suite: str, file: str, target: Path) -> None:
         raise RigError("this machine's apt has no Debian archive")
     with tempfile.TemporaryDirectory(prefix=".apt-", dir=target.parent) as name:
         scratch = Path(name)
-        for folder in ("lists/partial", "cache/archives/partial"):
-            (scratch / folder).mkdir(parents=True)
-        (scratch / "sources.list").write_text(f"{_source(archive, suite)}\n")
-        folders = {"Etc::SourceList": "sources.list", "State::Lists": "lists", "Cache": "cache"}
-        options = [f"-oDir::{key}={scratch / path}" for key, path in folders.items()]
-        apt = ["apt-get", *options, "-oDir::Etc::SourceParts=/dev/null"]
+        apt = ["apt-get", *apt_options(scratch, [_source(archive, suite)])]
         run_program(*apt, "update")
         run_program("env", f"--chdir={scratch}", *apt, "download", package)
         [deb] = scratch.glob("*.deb")
         _unpack(deb, file, scratch / "unpacked")
         (scratch / "unpacked").rename(target)
+
+
+def apt_options(scratch: Path, sources: Sequence[str]) -> list[str]:
+    """Return the options with which apt-get has its state in ``scratch`` and packages of these sources only."""
+    for folder in ("lists/partial", "cache/archives/partial"):
+        (scratch / folder).mkdir(parents=True)
+    (scratch / "sources.list").write_text("".join(f"{line}\n" for line in sources))
+    folders = {"Etc::SourceList": "sources.list", "State::Lists": "lists", "Cache": "cache"}
+    options = [f"-oDir::{key}={scratch / path}" for key, path in folders.items()]
+    return [*options, "-oDir::Etc::SourceParts=/dev/null"]
 
 
 def _listing() -> str:
@@ -82,7 +92,8 @@ def _listing() -> str:
 
 
 def _source(uri: str, release: str) -> str:
-    return f"deb [signed-by={KEYRING}] {uri} {release} main"
+    old = " check-valid-until=no" if uri.startswith(SNAPSHOTS.partition("{")[0]) else ""
+    return f"deb [signed-by={KEYRING}{old}] {uri} {release} main"
 
 
 def _unpack(deb: Path, file: str, target: Path) -> None:

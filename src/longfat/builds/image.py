@@ -20,13 +20,15 @@ from pathlib import Path
 from typing import Literal
 
 from longfat.builds.apt import source_lines
+from longfat.builds.archive import archived
 from longfat.builds.listing import entries, listing_digest, sha256_of
 from longfat.builds.programs import run_program
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
+from longfat.system.home import HOME
 from longfat.system.store import keep
 
-RECIPE_FOLDER = Path(__file__).resolve().parents[3] / "images"
+RECIPE_FOLDER = HOME / "images"
 RECIPE_FILES = ("recipe.toml", "packages.txt", "path-excludes.txt", "customize.sh")
 FORMAT = 1
 Mode = Literal["root", "unshare"]
@@ -34,7 +36,10 @@ Mode = Literal["root", "unshare"]
 
 @dataclass(frozen=True)
 class ImageRecipe:
-    """Recipe of a userland. ``source_date_epoch`` is in seconds; ``digest`` covers all RECIPE_FILES."""
+    """Recipe of a userland. ``source_date_epoch`` is in seconds; ``digest`` covers all RECIPE_FILES.
+
+    ``snapshot`` is a time of Debian's archive, such as 20261101T000000Z (default: the time of the build).
+    """
 
     suite: str
     variant: str
@@ -44,6 +49,7 @@ class ImageRecipe:
     path_excludes: tuple[str, ...]
     customize: str
     digest: str
+    snapshot: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,7 @@ def read_recipe(folder: Path) -> ImageRecipe:
             digest=hashlib.sha256(
                 "".join(f"{name} {len(text)}\n{text}" for name, text in texts.items()).encode()
             ).hexdigest(),
+            snapshot=settings.get("snapshot"),
         )
     except OSError as error:
         hint = "git status shows what is missing from the checkout"
@@ -118,6 +125,10 @@ def build_image(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], Non
     folder = cache_folder() / "images" / recipe.digest
 
     def make(new: Path) -> None:
+        if stored := archived("cache/images", recipe.digest):
+            shutil.copytree(stored, new)
+            _unpack(new / "image.tar", new / "root")
+            return
         say(f"building the {recipe.suite} image with mmdebstrap (about 30 s)")
         _build(recipe, new, folder)
 
@@ -150,7 +161,7 @@ def _build(recipe: ImageRecipe, new: Path, folder: Path) -> None:
     mode: Mode = "root" if os.geteuid() == 0 else "unshare"
     new.mkdir()
     tar, cooked = new / "image.tar", new.parent / "cooked.tar"
-    argv = mmdebstrap_argv(recipe, mode=mode, sources=source_lines(recipe.suite), target=cooked)
+    argv = mmdebstrap_argv(recipe, mode=mode, sources=source_lines(recipe.suite, recipe.snapshot), target=cooked)
     hint = "./just installs mmdebstrap; `apt-get update` shows whether the Debian archives are reachable"
     if mode == "unshare":
         hint += f"; user {os.geteuid()} needs the package uidmap and ranges in /etc/subuid and /etc/subgid"

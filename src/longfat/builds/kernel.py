@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from longfat.builds.archive import archived
 from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_source import Source, find_source
 from longfat.builds.kernel_targets import GUEST, Target
@@ -28,7 +29,7 @@ from longfat.builds.packages import require_packages
 from longfat.study.catalog.kernels import DEFAULT_KERNEL
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
-from longfat.system.locks import hold
+from longfat.system.holders import hold_patiently
 from longfat.system.store import in_cache, keep
 
 FORMAT = 1
@@ -70,7 +71,7 @@ def build_kernel(
     settings, folder = recipe.settings(), cache_folder() / "kernels"
     source = _source_of_built(recipe, folder, target)
     if source is None:
-        with in_cache(folder, "the kernel's source", SIZE), hold(folder / "lock"):
+        with in_cache(folder, "the kernel's source", SIZE), hold_patiently(folder / "lock"):
             source = find_source(settings, folder, say)
     if not recipe.is_pinned(source):
         other = f"a tarball of {source.version} with SHA-256 {source.sha256[:16]}..."
@@ -79,6 +80,9 @@ def build_kernel(
     result = folder / digest[:32]
 
     def make(new: Path) -> None:
+        if stored := archived("cache/kernels", result.name):
+            shutil.copytree(stored, new)
+            return
         if target.packages:
             require_packages(kernels_folder / target.packages)
         say(f"building the {source.version} {target.what}")
@@ -90,17 +94,19 @@ def build_kernel(
 
 
 def _source_of_built(recipe: Recipe, folder: Path, target: Target) -> Source | None:
-    """Return the source of a kernel in the cache folder with the same patches and configuration, the pinned one first.
+    """Return the source of a kernel in the cache folder, or in the archive, with the same patches and configuration.
 
-    It needs no tarball: its path is the kernel's.
+    The pinned one comes first. It needs no tarball: its path is the kernel's.
     """
     built: dict[tuple[str, str], Path] = {}
-    for path in sorted(folder.glob("*/kernel.json")):
+    folders = [folder, *([stored] if (stored := archived("cache/kernels")) else [])]
+    for path in sorted(path for one in folders for path in one.glob("*/kernel.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):  # a damaged kernel is ignored here
             facts = json.loads(path.read_text())
             built[str(facts["version"]), str(facts["source_sha256"])] = path
     sources = [Source(path, *facts) for facts, path in built.items()]
-    same = [source for source in sources if (folder / recipe.digest(source, target)[:32]).is_dir()]
+    digests = {source: recipe.digest(source, target)[:32] for source in sources}
+    same = [source for source, digest in digests.items() if any((one / digest).is_dir() for one in folders)]
     return min(same, key=lambda source: not recipe.is_pinned(source), default=None)
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import GUEST, Target
 from longfat.system.errors import RigError
+from longfat.system.home import HOME
 
-KERNELS_FOLDER = Path(__file__).resolve().parents[3] / "kernels"
+KERNELS_FOLDER = HOME / "kernels"
 _NUMBER = 4
 """Digits of a patch's number, with which its file name begins."""
 _DIFF = re.compile(r"^(?:diff --git |--- \S)", re.MULTILINE)

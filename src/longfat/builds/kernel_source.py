@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.builds.apt import fetch_file
+from longfat.builds.archive import archived
 from longfat.system.errors import RigError
 
 
@@ -42,10 +43,11 @@ def find_source(settings: Mapping[str, str], folder: Path, say: Callable[[str], 
 
 
 def _tarball(settings: Mapping[str, str], folder: Path) -> Path:
-    """Return the distribution's tarball, installed or fetched, else the place of the pinned release."""
+    """Return the distribution's tarball, archived, installed or fetched, else the place of the pinned release."""
     installed = Path(settings["distribution_tarball"])
     pinned = folder / f"linux-{settings['pinned']}.tar.xz"
-    return next((path for path in (installed, folder / installed.name) if path.is_file()), pinned)
+    stored = [found for name in (installed.name, pinned.name) if (found := archived("source", name))]
+    return next((path for path in (*stored, installed, folder / installed.name) if path.is_file()), pinned)
 
 
 def _fetch_package(settings: Mapping[str, str], folder: Path, say: Callable[[str], None]) -> bool:

@@ -42,6 +42,12 @@ def missing_packages(listing: str, *, wanted: bool = False) -> list[str]:
     return missing
 
 
+def listed_packages(listing: Path) -> list[str]:
+    """Return all packages of a list."""
+    lines = listing.read_text(encoding="utf-8").splitlines()
+    return [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+
+
 def is_there(probe: str) -> bool:
     """Return whether a program is in PATH or among root's programs, or whether the file ``probe`` exists."""
     if probe.startswith("/"):

@@ -10,15 +10,19 @@ import typer
 from rich.console import Console
 
 from longfat.backends.virtual import open_virtual
+from longfat.builds.archive import write_archive
 from longfat.builds.disk import build_disk
-from longfat.builds.image import build_image
+from longfat.builds.image import RECIPE_FOLDER, build_image, read_recipe
 from longfat.builds.kernel import build_kernel
+from longfat.builds.kernel_recipe import Recipe
+from longfat.builds.kernel_source import find_source
 from longfat.builds.kernel_targets import TARGETS
 from longfat.builds.oci import build_oci
 from longfat.cli.console import say_place
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, require_kernel
+from longfat.system.cache import cache_folder
 
-HELP = "Build the kernel, the image, a container image or a disk into the cache folder, unless it is there."
+HELP = "Build the kernel, the image, a container image or a disk into the cache folder, or an archive of all inputs."
 
 
 def kernel(
@@ -48,6 +52,17 @@ def oci(console: Console) -> None:
     say_place(console, "container image", build_container(console))
 
 
+def archive(
+    console: Console, folder: Annotated[Path, typer.Argument(help="new or empty folder, which needs 1 GB of disk")]
+) -> None:
+    """Collect all inputs in a folder, for a machine without a network: LONGFAT_ARCHIVE=FOLDER ./just COMMAND."""
+    kernels = [build_kernel(name=name, say=console.print).path.parent for name in STACK_KERNELS]
+    recipe, sources = read_recipe(RECIPE_FOLDER), cache_folder() / "kernels"
+    tarballs = [find_source(Recipe(name).settings(), sources, console.print).path for name in STACK_KERNELS]
+    write_archive(folder, kernels, tarballs, build_image(say=console.print).path.parent, recipe.suite, console.print)
+    say_place(console, "archive", folder)
+
+
 def all_(console: Console) -> None:
     """Build the kernel and the image."""
     kernel(console)
@@ -61,4 +76,4 @@ def build_container(console: Console) -> Path:
     return build_oci(kernels, build_image(), backend.root, say=console.print)
 
 
-COMMANDS = (kernel, image, disk, oci, all_)
+COMMANDS = (kernel, image, disk, oci, archive, all_)

@@ -34,8 +34,7 @@ def compare(
     one: Annotated[str, typer.Argument(metavar="A", help="results folder, or STUDY:STACK for the evidence")],
     other: Annotated[str, typer.Argument(metavar="B", help="results folder, or STUDY:STACK for the evidence")],
     every: Every = False,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="end with status 4 if a verdict differs")] = False,
-) -> bool:
+) -> None:
     """Compare the verdicts of two results folders, or of two stacks of a study, claim by claim."""
     (first, study, left), (second, study_of_other, right) = sides = side_of(one), side_of(other)
     if study != study_of_other:
@@ -55,7 +54,6 @@ def compare(
     same = sum(row["same"] for row in rows)
     say(out, f"{len(rows)} claims: {same} have the same verdict, {len(rows) - same} differ")
     out.result(study=study, sides=[first, second], claims=rows)
-    return not (exit_code and same < len(rows))
 
 
 def side_of(text: str) -> Side:

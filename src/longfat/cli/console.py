@@ -26,12 +26,16 @@ WARNING = "yellow"
 class Output(Console):
     """The console of a command that has a result.
 
-    With ``as_json`` only the result goes to standard output, and the console writes to standard error.
+    With ``as_json`` only the result goes to standard output, and the console writes to standard error. With ``silent``
+    it shows no progress.
     """
 
-    def __init__(self, *, as_json: bool = False, file: IO[str] | None = None, width: int | None = None) -> None:
+    def __init__(
+        self, *, as_json: bool = False, silent: bool = False, file: IO[str] | None = None, width: int | None = None
+    ) -> None:
         super().__init__(stderr=as_json, file=file, width=width)
         self.as_json = as_json
+        self.silent = silent
 
     def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
         """Yield the segments of an object, with the control characters of its text made visible."""
@@ -65,7 +69,7 @@ def say_place(console: Console, what: str, path: Path) -> None:
 def listen(results: Results, console: Console) -> Iterator[EventSink]:
     """Yield the event stream of a command, which goes to the console and to the results folder."""
     log = log_to(results.events)
-    with Display(console) as display:
+    with Display(console, isinstance(console, Output) and console.silent) as display:
 
         def pass_on(event: Event) -> None:
             log(event)

@@ -31,7 +31,7 @@ FAILED = "some runs failed; `longfat show RUN` prints the reasons"
 def fill(
     out: Output,
     studies: Studies = None,
-    repetitions: Repetitions = 8,
+    repetitions: Repetitions = None,
     profile: Profile = "quick",
     stack: Stack = None,
     budget: Budget = None,
@@ -75,7 +75,7 @@ def identify(
     ] = None,
     claims: Annotated[str, typer.Option(help="ids of the claims that identify its value, separated by commas")] = "",
     values: Annotated[str, typer.Option(help="values, separated by commas (default: over the whole range)")] = "",
-    repetitions: Repetitions = 8,
+    repetitions: Repetitions = None,
     budget: Budget = None,
     profile: Profile = "quick",
     stack: Stack = None,

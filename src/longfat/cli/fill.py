@@ -41,10 +41,11 @@ TYPICAL = 2.0  # seconds of a run divided by the plan's model, used until the ev
 class Wanted:
     """Choices of the command line: repetitions of each scenario, and the way to execute them.
 
-    ``budget`` is wall time in seconds (None: unlimited); no batch begins after it.
+    Without ``repetitions`` it is the study's stated number. ``budget`` is wall time in seconds (None: unlimited): no
+    batch begins after it.
     """
 
-    repetitions: int = 8
+    repetitions: int | None = None
     budget: float | None = None
     profile: str = "quick"
     stack: str | None = None
@@ -105,7 +106,7 @@ def fill_study(
     every run can be repeated.
     """
     ground = ground_of(folder, baseline, wanted)
-    todo = list(batches(ground, wanted.repetitions, only))
+    todo = list(batches(ground, wanted.repetitions or folder.header.stated_repetitions, only))
     hours = sum(run_time(ground, name) for batch in todo for name in batch) / 3600
     say(
         console,

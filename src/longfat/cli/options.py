@@ -116,9 +116,15 @@ On = Annotated[
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="print every claim, not only those that need attention")]
+Papers = Annotated[
+    bool, typer.Option("--paper-figures", help="also write each figure as a PDF for a column of a paper")
+]
 Json = Annotated[bool, typer.Option("--json", help="print the result as JSON, and all else to standard error")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print no progress, only warnings and the result")]
 Baseline = Annotated[str | None, typer.Option("--baseline", help="baseline of the evidence (default: the newest)")]
 NewBaseline = Annotated[bool, typer.Option("--new-baseline", help="begin a baseline with this kernel, image and code")]
-Repetitions = Annotated[int, typer.Option(min=1, help="repetitions of each scenario, at least")]
+Repetitions = Annotated[
+    int | None, typer.Option(min=1, help="repetitions of each scenario (default: stated_repetitions of the study)")
+]
 Budget = Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h, after which nothing new begins")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]

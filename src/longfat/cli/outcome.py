@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from longfat.cli.options import Json
+from longfat.cli.options import Json, Quiet
 from longfat.system.errors import LongfatError, RigError
 from longfat.system.text import visible
 
@@ -29,20 +29,22 @@ Function = Callable[..., bool | int | None]
 def command_of(function: Function) -> Callable[..., None]:
     """Return a function as a command: its first parameter is the console, and its result gives the exit status.
 
-    A command whose first parameter is an Output gets the option ``--json``. The result False is status 4, and None or
-    True is status 0.
+    A command whose first parameter is an Output gets the options ``--json`` and ``--quiet``. The result False is status
+    4, and None or True is status 0.
     """
     signature = inspect.signature(function, eval_str=True)
     console, *parameters = signature.parameters.values()
     has_result = "as_json" in inspect.signature(console.annotation).parameters
 
-    def command(as_json: bool = False, **given: Any) -> None:
-        answer = _answer(lambda: function(console.annotation(**({"as_json": as_json} if has_result else {})), **given))
+    def command(as_json: bool = False, silent: bool = False, **given: Any) -> None:
+        settings = {"as_json": as_json, "silent": silent} if has_result else {}
+        answer = _answer(lambda: function(console.annotation(**settings), **given))
         raise typer.Exit(RUNS_NOT_VALID if answer is False else 0 if answer is None or answer is True else answer)
 
     if has_result:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters.append(inspect.Parameter("as_json", kind, default=False, annotation=Json))
+        for name, annotation in (("as_json", Json), ("silent", Quiet)):
+            parameters.append(inspect.Parameter(name, kind, default=False, annotation=annotation))
     command.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     command.__doc__ = function.__doc__

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from longfat.cli.console import Output, say_place
+from longfat.cli.console import Output, say, say_place
 from longfat.cli.options import Results, Study
-from longfat.cli.paths import repository_root
 from longfat.cli.report import require_results
 from longfat.cli.study import find_study
 from longfat.execute.results import open_results
 from longfat.report.crate.pack import pack
+from longfat.system.home import HOME
 
 
 def package(
@@ -27,7 +27,8 @@ def package(
     folder = find_study(study)
     with open_results(require_results(folder, results)) as opened:
         target = output or opened.path / f"{folder.name}.crate.zip"
-        pack(opened.path, folder, repository_root(), target)
+        taken = pack(opened.path, folder, HOME, target)
     size = target.stat().st_size
+    say(out, f"files of the study: {', '.join(taken)}")
     say_place(out, f"package of {size / 1e6:.1f} MB", target)
-    out.result(study=folder.name, package=str(target), bytes=size)
+    out.result(study=folder.name, package=str(target), bytes=size, study_files=taken)

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from longfat.system.errors import StudyError
+from longfat.system.home import SHIPPED
 from longfat.system.text import has_controls
 
 MANIFEST = "study.yaml"
@@ -19,11 +20,18 @@ def repository_root() -> Path:
     return Path(os.environ.get("LONGFAT_ROOT") or Path.cwd())
 
 
+def homes() -> tuple[Path, ...]:
+    """Return the folders with ``experiments/``: the user's, then the one in an installed package."""
+    return (repository_root(), SHIPPED) if SHIPPED.is_dir() else (repository_root(),)
+
+
 def study_names() -> list[str]:
-    """Return the names of the studies under ``experiments/``, sorted; a study of a collection is COLLECTION/STUDY."""
-    home = repository_root() / "experiments"
-    places = [*sorted(home.glob(f"*/{MANIFEST}")), *sorted(home.glob(f"*/*/{MANIFEST}"))]
-    return [path.parent.relative_to(home).as_posix() for path in places]
+    """List the studies under ``experiments/``, the user's first; a study of a collection is COLLECTION/STUDY."""
+    found = []
+    for home in (root / "experiments" for root in homes()):
+        places = [*sorted(home.glob(f"*/{MANIFEST}")), *sorted(home.glob(f"*/*/{MANIFEST}"))]
+        found += [path.parent.relative_to(home).as_posix() for path in places]
+    return list(dict.fromkeys(found))
 
 
 def study_path(name: str) -> Path:
@@ -31,10 +39,10 @@ def study_path(name: str) -> Path:
 
     Raises StudyError with the nearest name for an unknown one.
     """
-    home, given = repository_root() / "experiments", Path(name)
-    named: tuple[Path, ...] = (home / name, home / name.removeprefix(PREFIX), home / f"{PREFIX}{name}")
+    given, spellings = Path(name), (name, name.removeprefix(PREFIX), f"{PREFIX}{name}")
+    named = [root / "experiments" / spelling for root in homes() for spelling in spellings]
     if name.startswith((".", "/")):  # a path, whatever experiments/ has
-        named = ()
+        named = []
     for folder in (*named, given, given.parent if given.name == MANIFEST else given):
         if name and (folder / MANIFEST).is_file():
             if has_controls(folder.resolve().name) or "\n" in folder.resolve().name:
@@ -42,8 +50,13 @@ def study_path(name: str) -> Path:
             return folder
     known = study_names()
     inner = [other for other in known if other.endswith(f"/{name}")]
+    collected = [other for other in known if other.startswith(f"{name}/")]
     near = inner or difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
     raise StudyError(
-        f"no study {name!r}; there are {', '.join(known) if known else f'none in {home}'}",
-        hint=f"did you mean {near[0]!r}?" if near else f"give a name, or the folder of a {MANIFEST}",
+        f"no study {name!r}; there are {', '.join(known) if known else f'none in {repository_root()}/experiments'}",
+        hint=f"it is a collection: give one of {', '.join(collected)}"
+        if collected
+        else f"did you mean {near[0]!r}?"
+        if near
+        else f"give a name, or the folder of a {MANIFEST}",
     )

@@ -16,7 +16,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from longfat.cli.console import Output, listen, say, say_place, stage
-from longfat.cli.options import Every, MaybeStudy, Results
+from longfat.cli.options import Every, MaybeStudy, Papers, Results
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
 from longfat.cli.run import results_path
@@ -64,13 +64,15 @@ class Conclusion:
     verdicts: Sequence[Verdict]
 
 
-def report(out: Output, study: MaybeStudy = None, results: Results = None, every: Every = False) -> bool:
+def report(
+    out: Output, study: MaybeStudy = None, results: Results = None, every: Every = False, paper_figures: Papers = False
+) -> bool:
     """Rebuild dataset, verdicts, figures and report of a study from its records; without a study the front page."""
     if study is None:
         out.result(front=str(write_front_page(out)))
         return True
     folder = find_study(study)
-    return conclude(folder, require_results(folder, results), out, every=every).good
+    return conclude(folder, require_results(folder, results), out, every=every, papers=paper_figures).good
 
 
 def require_results(folder: StudyFolder, given: Path | None) -> Path:
@@ -84,14 +86,14 @@ def require_results(folder: StudyFolder, given: Path | None) -> Path:
     return place
 
 
-def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = False) -> Conclusion:
+def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = False, papers: bool = False) -> Conclusion:
     """Take all steps after the runs, print the outcome, and give it as the command's result."""
     with open_results(place) as results, listen(results, out) as events:
         valid = _dataset(results, folder, events)
         stage(events, "judging the claims")
         verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)
         stage(events, "drawing the figures")
-        draw_all(results.path, folder)
+        draw_all(results.path, folder, papers=papers)
         stage(events, "writing the report")
         page = _write_report(results.path, folder)
         match, origin = compare(results.path, folder), read_origin(results.path)

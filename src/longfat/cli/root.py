@@ -8,6 +8,7 @@ tool, 4 runs that failed, are invalid or differ from the evidence, 130 interrupt
 
 from __future__ import annotations
 
+import gc
 import importlib
 import keyword
 import os
@@ -170,6 +171,7 @@ def completion(
 
 def main() -> None:
     """Run the command line; the only function that ends the process."""
+    gc.set_threshold(100_000)  # modules are many objects, and all of them stay
     sys.unraisablehook = _repeat_interrupt
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some daemons ignore it, and programs would end without a status
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -185,6 +187,7 @@ def main() -> None:
         try:
             app(prog_name=NAME)
         finally:
+            gc.freeze()  # the end of the process frees everything at once
             if sys.stdout:
                 sys.stdout.flush()
     except KeyboardInterrupt:  # before a command has begun

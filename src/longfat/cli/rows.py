@@ -18,6 +18,7 @@ from longfat.data.study_folder import HEADLINES, StudyFolder
 from longfat.evidence import baselines
 from longfat.evidence.baselines import FOLDER, Baseline, Combination, baseline_of, begin, read_baselines, write_baseline
 from longfat.evidence.collect import collect
+from longfat.evidence.criteria import Records, merge_criteria, read_criteria, with_present, write_criteria
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE, Rows, merge_rows, read_rows, write_rows
 from longfat.report.findings import MODERN
@@ -29,15 +30,24 @@ from longfat.system.errors import RigError, StudyError
 def add_results(results: Path, folder: StudyFolder, baseline: str, console: Console) -> int:
     """Add the rows of results, print the reasons for runs left out, and return the number of new runs."""
     new, left_out = collect(results, folder, baseline)
-    before = read_rows(folder.path, folder.study.name, baseline)
+    every = read_rows(folder.path, folder.study.name)
+    before = {place: of for place, of in every.items() if place.baseline == baseline}
     after = merge_rows(before, new)
     write_rows(folder.path, folder.study.name, after)
     gained = count(after) - count(before)
+    if gained:
+        record_criteria(folder, read_criteria(folder.path), every)
     known = count(new) - gained
     say(console, f"evidence of {folder.name}, baseline {baseline}: {gained} runs added, {known} were there")
     for line in left_out:
         say(console, f"  left out: {line}")
     return gained
+
+
+def record_criteria(folder: StudyFolder, records: Records, before: Rows) -> None:
+    """Add the present criterion of each claim to ``records``; ``before`` is the evidence before the addition."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    write_criteria(folder.path, with_present(records, folder.claims, folder.study, before, today))
 
 
 def count(rows: Rows) -> int:
@@ -118,7 +128,8 @@ def evidenced_papers(console: Console) -> list[Evidenced]:
 def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
     """Merge the evidence of other checkouts or studies' folders; return the number of new runs by study.
 
-    All evidence is written in canonical order, after all of it was compared. Raises StudyError for a contradiction.
+    All evidence is written in canonical order, after all of it was compared. Raises StudyError for a contradiction, and
+    at the end for studies whose pages cannot be written.
     """
     home = repository_root()
     for other in folders:
@@ -130,20 +141,37 @@ def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
         merged[one.name] = baselines.merge(merged[one.name], one) if one.name in merged else one
     found = []
     for folder in every_study():
+        if not folder.has(EVIDENCE) and not any((other / "experiments" / folder.name).is_dir() for other in folders):
+            continue  # perhaps a draft that cannot be read yet
         rows = before = read_rows(folder.path, folder.header.study)
+        records = read_criteria(folder.path)
         for other in folders:
             theirs = other / "experiments" / folder.name if (other / "experiments").is_dir() else other
             if (theirs / EVIDENCE).is_dir() and StudyFolder(theirs).header.study == folder.header.study:
                 rows = merge_rows(rows, read_rows(theirs, folder.header.study))
+                records = merge_criteria(records, read_criteria(theirs))
         if rows:
-            found.append((folder, rows, count(rows) - count(before)))
+            found.append((folder, rows, count(rows) - count(before), records))
     for one in merged.values():
         write_baseline(one, home / FOLDER)
-    for folder, rows, gained in found:
+    for folder, rows, gained, _ in found:
         files = len(write_rows(folder.path, folder.header.study, rows))
         say(console, f"{folder.name}: {gained} runs gained, {files} files written")
+    faults = []
+    recorded = {folder.name: (records, rows, gained) for folder, rows, gained, records in found}
     for folder in every_study():
-        if folder.has(EVIDENCE) or folder.has(HEADLINES):
-            write_page(folder)
+        try:
+            if folder.name in recorded:
+                records, rows, gained = recorded[folder.name]
+                if gained or not records:  # criteria that came without a record are as young as the merge
+                    record_criteria(folder, records, rows)
+                else:
+                    write_criteria(folder.path, records)
+            if folder.has(EVIDENCE) or folder.has(HEADLINES):
+                write_page(folder)
+        except StudyError as error:
+            faults.append(f"{folder.name} has no new pages: {error}")
     write_findings(console)
-    return {folder.name: gained for folder, _, gained in found}
+    if faults:
+        raise StudyError("\n".join(faults))
+    return {folder.name: gained for folder, _, gained, _ in found}

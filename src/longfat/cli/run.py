@@ -21,6 +21,7 @@ from longfat.backends.testbed.provision.labs import use_lab
 from longfat.cli.console import Output, listen, stage
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study
 from longfat.cli.outcome import expect
+from longfat.cli.pace import expected_pace
 from longfat.cli.paths import repository_root
 from longfat.cli.study import Choices, chosen, job_count, resolve
 from longfat.cli.version import commit
@@ -124,9 +125,11 @@ def run_study(
     traits = traits_of(machine.backend)
     jobs = 1 if traits.clock == "real" else job_count(machine.jobs)
     elsewhere = _elsewhere(machine.on, machine, plan, results, settings, events) if machine.on else None
-    keep_first(results.path, folder.claims, not results.lock.exists())
+    unused = not results.lock.exists() and not any(results.raw.iterdir())
+    keep_first(results.path, folder.claims, before_runs=unused)
     keep_made_on(results.path, MadeOn(commit(), this_machine()))
     write_lock(plan, results.lock)
+    seconds, _ = expected_pace(plan, folder).cost(plan, plan.runs, jobs)
     return execute(
         plan.runs,
         backend,
@@ -134,6 +137,7 @@ def run_study(
         jobs=jobs,
         events=events,
         disk_bytes=estimate(plan, jobs).disk_bytes,
+        seconds=seconds if elsewhere is None else 0.0,
         memory_bytes=available_bytes() if traits.guests and elsewhere is None else None,
         elsewhere=elsewhere,
     )

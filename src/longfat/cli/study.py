@@ -11,7 +11,7 @@ from typing import Any
 
 from longfat.backends.protocol import Feature
 from longfat.backends.registry import traits_of
-from longfat.cli.paths import repository_root, study_path
+from longfat.cli.paths import homes, study_path
 from longfat.data.study_folder import CLAIMS, MANIFEST, StudyFolder, studies_in
 from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.plan import Plan, build_plan
@@ -46,12 +46,12 @@ def chosen(
 
 def known_baselines() -> list[Baseline]:
     """Return the baselines of the repository, the oldest first."""
-    return read_baselines(repository_root() / FOLDER)
+    return [baseline for home in homes() for baseline in read_baselines(home / FOLDER)]
 
 
 def every_study() -> list[StudyFolder]:
     """Return the studies under ``experiments/``, sorted by name."""
-    return studies_in(repository_root() / "experiments")
+    return [study for home in homes() for study in studies_in(home / "experiments")]
 
 
 def find_study(name: str | StudyFolder) -> StudyFolder:

@@ -64,7 +64,7 @@ def try_(
         (home / NAME / "study" / NAME).mkdir(parents=True)
         folder = StudyFolder(home / NAME / "study" / NAME)
         write_trial(trial, NAME, folder.path)
-    folder.check()
+    _ = folder.study  # raises; figures are checked when they are drawn, after the curves
     with open_results(results_path(folder, None, backend)) as results, listen(results, out) as events:
         run_study(folder, Choices("paper"), Machine(backend, jobs), results, events)
         valid = build_dataset(results.path).valid

@@ -9,10 +9,11 @@ from typing import Any
 
 from rich.console import Console
 
-from longfat.cli.console import Output, say
+from longfat.cli.console import WARNING, Output, say
 from longfat.cli.options import Baseline, Stack, Studies
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
+from longfat.evidence.criteria import YOUNGER
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, Counts, apart, shares
@@ -20,6 +21,7 @@ from longfat.relations.headlines import JudgedHeadline
 from longfat.relations.outcomes import WORDS
 from longfat.report.findings import sentence
 from longfat.report.headlines import headline_counts, headline_rows
+from longfat.system.errors import StudyError
 
 
 def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, stack: Stack = None) -> None:
@@ -28,14 +30,21 @@ def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, st
     every = [study for study in every_study() if study in committed or not study.name.startswith("_")]
     folders = [find_study(name) for name in studies or ()] or every
     known = known_baselines()
-    found = {folder.name: evidence_of(folder, known, baseline=baseline, stack=stack) for folder in folders}
+    found = {}
+    for folder in folders:
+        try:
+            found[folder.name] = evidence_of(folder, known, baseline=baseline, stack=stack)
+        except StudyError as error:
+            if studies:
+                raise
+            say(out, f"{folder.name} is left out: {error}", WARNING)
     having = [one for one in found.values() if one is not None]
     for one in having:
         print_evidence(one, out, claims=True)
     options = (("baseline", baseline), ("stack", stack))
     wanted = "".join(f" of {option} {value}" for option, value in options if value)
     for folder in folders:
-        if found[folder.name] is None:
+        if folder.name in found and found[folder.name] is None:
             say(out, f"{folder.name}: no evidence{wanted} is committed yet")
             if folder.headlines and known:
                 print_headlines(without_runs(folder, known[-1].name).headlines, out)
@@ -78,6 +87,12 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     say(console, f"{head}. {_sentence(one.counts)}")
     for exclusion in one.exclusions:
         say(console, f"  left out: {exclusion}")
+    for line in one.remarks:
+        say(console, f"  {line}")
+    if one.younger:
+        say(console, f"  {YOUNGER}:", WARNING)
+    for line in one.younger:
+        say(console, f"    {line}")
     for stack, runs in sorted(one.others.items()):
         say(console, f"  also: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
 
@@ -111,6 +126,8 @@ def _data(one: Evidenced) -> dict[str, Any]:
         "stack": one.stack,
         "runs": one.runs,
         "left_out": list(one.exclusions),
+        "remarks": list(one.remarks),
+        "criteria_changed": list(one.younger),
         "headlines": [
             {"id": each.headline.id, "verdict": each.word, "here": each.here, "claims": dict(each.claims)}
             for each in one.headlines

@@ -14,16 +14,16 @@ from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import TARGETS
 from longfat.study.catalog.kernels import KERNELS
 from longfat.system.cache import cache_folder
+from longfat.system.home import HOME
 from longfat.system.tools import git
 
-ROOT = Path(__file__).resolve().parents[3]
 SHOWN_DIGITS = 12
 NOT_THERE = "not built yet"
 
 
 def version_lines() -> list[str]:
     """Return four lines: version, commit, kernels, image."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     cache = cache_folder()
     kernels = [f"{name} {_kernel(name, cache / 'kernels')}" for name in KERNELS]
     image = _facts(cache / "images" / read_recipe(RECIPE_FOLDER).digest / "image.json")
@@ -57,7 +57,7 @@ def _facts(path: Path) -> dict[str, str]:
 def commit() -> str:
     """Return the commit of the checkout, with ``-dirty`` after an edit; ``unknown`` without git."""
     try:
-        found = git(ROOT, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*", seconds=10)
+        found = git(HOME, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*", seconds=10)
     except (OSError, subprocess.TimeoutExpired):
         return "unknown"
     return found.stdout.decode().strip() or "unknown"

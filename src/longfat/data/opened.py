@@ -15,12 +15,13 @@ from longfat.data import frames
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.figures.base import Sources
-from longfat.figures.drawing import FOLDER, Drawing, draw, save, write_figure_checksums
+from longfat.figures.drawing import FOLDER, Drawing, draw, image, save, write_figure_checksums
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import Verdict, read_verdicts
 from longfat.system.errors import StudyError
+from longfat.system.files import write_whole
 
 RESULTS_VARIABLE = "LONGFAT_RESULTS"
 STUDY_VARIABLE = "LONGFAT_STUDY"
@@ -40,7 +41,7 @@ class OpenedStudy:
         return load_dataset(self.results)
 
     def frame(self, table: str, experiment: str | None = None) -> pl.DataFrame:
-        """Return a table of the dataset, or ``verdicts``, as a polars frame; ``.to_pandas()`` converts it.
+        """Return a table of the dataset, or ``verdicts``, as a polars frame.
 
         ``experiment`` selects the rows of its runs. Raises StudyError for an unknown name, RigError if results are
         missing.
@@ -136,9 +137,12 @@ def open_study(name: str) -> OpenedStudy:
     )
 
 
-def draw_all(results: Path, folder: StudyFolder) -> tuple[str, ...]:
-    """Draw every artifact of figures.yaml; return their ids."""
+def draw_all(results: Path, folder: StudyFolder, *, papers: bool = False) -> tuple[str, ...]:
+    """Draw every artifact of figures.yaml; return their ids. ``papers`` adds ``ARTIFACT-paper.pdf`` for each."""
     study = OpenedStudy(results, folder)
     drawn = tuple(study.show(figure.artifact).artifact for figure in folder.figures.figures)
+    for figure in folder.figures.figures if papers else ():
+        small = image(draw(study.sources, figure, paper=True).figure, "pdf")
+        write_whole(results / FOLDER / f"{figure.artifact}-paper.pdf", small)
     write_figure_checksums(results, folder.drawn_by)
     return drawn

@@ -140,14 +140,16 @@ class StudyFolder:
         return catalogue_of(self._source(FIGURES)) if self.has(FIGURES) else Catalogue(None, {})
 
     @property
-    def judged_by(self) -> tuple[Path, ...]:
-        """The files that verdicts depend on, existing or not."""
-        return self._with_metrics(MANIFEST, CLAIMS)
+    def judged_by(self) -> Mapping[str, str | None]:
+        """The SHA-256 of each file that verdicts depend on, as it was read; None if it was missing."""
+        _ = self.claims
+        return self._read(MANIFEST, CLAIMS)
 
     @property
-    def drawn_by(self) -> tuple[Path, ...]:
-        """The files that figures depend on, existing or not."""
-        return self._with_metrics(MANIFEST, FIGURES)
+    def drawn_by(self) -> Mapping[str, str | None]:
+        """The SHA-256 of each file that figures depend on, as it was read; None if it was missing."""
+        _ = self.figures
+        return self._read(MANIFEST, FIGURES)
 
     def has(self, file: str) -> bool:
         """Return whether the file exists."""
@@ -252,10 +254,12 @@ class StudyFolder:
         chosen = {experiment for name in only for experiment in ([name] if name in own else artifacts[name])}
         return tuple(name for name in own if name in chosen)
 
-    def _with_metrics(self, *files: str) -> tuple[Path, ...]:
-        from longfat.metrics.registry import OWN_METRICS
+    def _read(self, *files: str) -> dict[str, str | None]:
+        from longfat.metrics.registry import OWN_METRICS, load_own_metrics, own_metrics_digest
 
-        return tuple(self.path / name for name in (*files, OWN_METRICS))
+        load_own_metrics(self.path)
+        found = {name: self._sources[name].sha256 if name in self._sources else None for name in files}
+        return {**found, OWN_METRICS: own_metrics_digest(self.path)}
 
     def _pairs(self) -> Iterator[tuple[str, Iterable[str]]]:
         for figure in self.figures.figures:

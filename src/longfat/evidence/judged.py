@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import Baseline
+from longfat.evidence.criteria import Records, read_criteria, summary, younger
 from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
 from longfat.evidence.stored_dataset import EvidenceDataset, Ground, Planned, fault_of, ground_of
 from longfat.metrics.data import NoValue
@@ -57,7 +58,7 @@ class Evidenced:
     """A study with its evidence of one baseline and stack.
 
     ``exclusions`` are counts of rows and values that do not count, with reasons; ``others`` has the number of runs of
-    other stacks.
+    other stacks, ``rows`` all rows of the baseline.
     """
 
     folder: StudyFolder
@@ -67,6 +68,7 @@ class Evidenced:
     grounds: tuple[Ground, ...]
     exclusions: tuple[str, ...]
     others: Mapping[str, int]
+    rows: Rows = field(default_factory=dict, repr=False)
 
     @property
     def study(self) -> Study:
@@ -93,6 +95,22 @@ class Evidenced:
     def judged(self) -> tuple[Judged, ...]:
         """The verdict on each claim, in the order of claims.yaml."""
         return tuple(self.judge(claim) for claim in self.claims)
+
+    @cached_property
+    def criteria(self) -> Records:
+        """The criteria of the claims as they were when rows became evidence. Raises StudyError on a damaged file."""
+        return read_criteria(self.folder.path)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences about the numbers of repetitions, and about the days on which the criteria were recorded."""
+        numbers = [ground.repetitions for ground in self.grounds if ground.rows]
+        return (*numbers, summary(self.claims, self.study, self.rows, self.criteria))
+
+    @cached_property
+    def younger(self) -> tuple[str, ...]:
+        """Differences of criteria from those with the first rows that the study's ``changes`` do not list."""
+        return tuple(younger(self.claims, self.study, self.rows, self.criteria))
 
     @cached_property
     def headlines(self) -> tuple[JudgedHeadline, ...]:
@@ -184,7 +202,7 @@ def evidence_of(
     others: Counter[str] = Counter()
     for place, of in rows.items():
         others.update({place.stack: len(of)} if place.baseline == baseline and place.stack != stack else {})
-    return Evidenced(folder, baseline, stack, backend, tuple(grounds), exclusions, others)
+    return Evidenced(folder, baseline, stack, backend, tuple(grounds), exclusions, others, rows)
 
 
 def without_runs(folder: StudyFolder, baseline: str) -> Evidenced:

@@ -100,6 +100,15 @@ class Ground:
         """The profile's name."""
         return self.planned.profile
 
+    @property
+    def repetitions(self) -> str:
+        """A sentence about the number of repetitions, of those that were stated before the runs."""
+        counts = sorted(len(rows) for rows in self.rows.values())
+        stated = self.planned.study.header.stated_repetitions
+        found = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+        scenarios = f"{len(counts)} of {len(self.planned.scenarios)} scenarios of profile {self.profile}"
+        return f"{found} of {stated} stated repetitions of {scenarios}."
+
 
 def ground_of(folder: Path, planned: Planned, rows: Iterable[Row], left_out: Counter[str]) -> Ground:
     """Return the ground of rows that count; values that do not count are counted in ``left_out`` by reason."""

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.system.errors import RigError
+from longfat.system.holders import holder
 from longfat.system.locks import hold
 
 # With fewer free bytes, the full disk counts as the cause of a crash, not the run.
 FULL_DISK_BYTES = 16 << 20
-HOLDER = ".in-use"  # names the process that holds the folder
+HOLDER = ".in-use"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -55,13 +56,10 @@ def open_results(path: Path) -> Iterator[Results]:
     with ExitStack() as own:
         try:
             (path / "raw").mkdir(parents=True, exist_ok=True)
-            descriptor = own.enter_context(hold(path / HOLDER, wait=False))
-            os.truncate(descriptor, 0)
-            os.write(descriptor, f"process {os.getpid()}".encode())
+            own.enter_context(hold(path / HOLDER, wait=False))
         except BlockingIOError as error:
-            holder = (path / HOLDER).read_text(encoding="utf-8").strip() or "an unknown process"
             raise RigError(
-                f"the results folder is in use by {holder}",
+                f"the results folder is in use by {holder(path / HOLDER)}",
                 where=str(path),
                 hint="wait until it ends, or name another folder with --results",
             ) from error

@@ -18,6 +18,7 @@ from longfat.execute.attempt import STARVED_REPEATS, Attempt, Outcome
 from longfat.execute.idle_cpu import wait_for_idle_cpu
 from longfat.execute.memory import jobs_in_memory
 from longfat.execute.pool import Pool, Threads
+from longfat.execute.progress import about
 from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.record.verify import SUPERSEDED, find_records, remove_leftovers, set_aside
 from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
@@ -49,14 +50,16 @@ def execute(
     jobs: int,
     events: EventSink = discard,
     disk_bytes: int = 0,
+    seconds: float = 0.0,
     memory_bytes: int | None = None,
     elsewhere: AbstractContextManager[Pool] | None = None,
 ) -> Summary:
     """Execute the missing runs in their order, ``jobs`` at a time on this machine, or all in a pool ``elsewhere``.
 
     A run that crashes is repeated once, unless it is certain to crash again, and then recorded as failed. A run that
-    lacked CPU is repeated when the machine is idle. Failed runs of an earlier start are repeated. ``disk_bytes`` is the
-    estimate for all ``runs``. If runs are guests on this machine, ``memory_bytes`` limits the number at a time.
+    lacked CPU is repeated when the machine is idle. Failed runs of an earlier start are repeated. ``disk_bytes`` and
+    ``seconds`` are estimates for all ``runs``. If runs are guests on this machine, ``memory_bytes`` limits the number
+    at a time.
 
     Raises RigError before the first run if the backend refuses a run, or disk or memory is too small, and later if the
     results cannot be written; recorded runs stay. An interrupt ends the guests and leaves no partial folder.
@@ -73,7 +76,8 @@ def execute(
             if message:
                 events(Event(Kind.JOBS_LIMITED, message, Level.WARNING, {"jobs": jobs}))
         facts = {"total": len(missing), "reused": reused, "jobs": jobs}
-        events(Event(Kind.RUNS_STARTED, f"{len(missing)} of {total} runs to execute", facts=facts))
+        cost = f", {about(seconds * len(missing) / total)}" if seconds else ""
+        events(Event(Kind.RUNS_STARTED, f"{len(missing)} of {total} runs to execute{cost}", facts=facts))
         pool = elsewhere or Threads(backend, results.raw.resolve(), min(jobs, len(missing)))
         _guarded(dispatch, pool)
     summary = Summary(reused, dispatch.done - dispatch.failed, dispatch.failed)

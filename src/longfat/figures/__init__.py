@@ -4,7 +4,7 @@
 Importing a kind's module registers it: a new kind is one module and one line here.
 """
 
-from longfat.figures import bars, curves, table, timeseries, topology
+from longfat.figures import bars, curves, runs, table, timeseries, topology
 from longfat.figures.base import KINDS, Figure
 
-__all__ = ["KINDS", "Figure", "bars", "curves", "table", "timeseries", "topology"]
+__all__ = ["KINDS", "Figure", "bars", "curves", "runs", "table", "timeseries", "topology"]

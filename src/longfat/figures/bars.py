@@ -34,6 +34,7 @@ from longfat.figures.parts import (
     label_axes,
     labelled,
     legend,
+    link_runs,
     series_order,
     tick,
 )
@@ -187,6 +188,7 @@ class Bars(Figure, WithSources):
         names = list(dict.fromkeys(bar.series for bar in bars if bar.series != SUM or not self.stacked))
         looks = dict(zip(names, _colours(names, self), strict=True))
         chosen = None if self.highlight is None else base_value(self.highlight)
+        width = 0.0 if self.stacked or self.style == "lines" else (0.8 if len(xs) <= CROWD else 0.9) / len(names)
         if self.stacked:
             _stack(axes, self, bars, xs, looks)
         elif self.style == "lines":
@@ -194,7 +196,6 @@ class Bars(Figure, WithSources):
             series = {(self.series, name): colour for name, colour in looks.items()}
             self.draw_sources(axes, self.factor, self.unit, xs, series)
         else:
-            width = (0.8 if len(xs) <= CROWD else 0.9) / max(len(names), 1)
             for place, name in enumerate(names):
                 own = [bar for bar in bars if bar.series == name]
                 at = [xs.index(bar.x) + (place - (len(names) - 1) / 2) * width for bar in own]
@@ -215,6 +216,11 @@ class Bars(Figure, WithSources):
                 if len({bar.n for bar in bars}) > 1 and len(xs) <= CROWD:
                     for x, bar in zip(at, own, strict=True):
                         axes.text(x, 0, f"n={bar.n}", rotation=90, ha="center", va="bottom", fontsize=6, color="white")
+        (experiment,) = self.experiments(sources.study)
+        for bar, runs in zip(bars, data.runs or (), strict=False):
+            held = {self.factor: bar.x} | ({} if self.series in (None, FLOW) else {str(self.series): bar.series})
+            shift = (names.index(bar.series) - (len(names) - 1) / 2) * width if width else 0.0
+            link_runs(axes, xs.index(bar.x) + shift, bar.mean, width, experiment, held, runs)
         _ticks(axes, self, xs, chosen)
         label_axes(axes, self.axes_labels)
         self.mark([axes])

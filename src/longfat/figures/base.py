@@ -106,7 +106,9 @@ class Figure(Closed):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: object) -> None:
         alias = cls.model_fields["artifact"].alias
-        assert alias is not None and alias not in KINDS, "each kind has its own name"
+        if alias is None:  # a base of several kinds
+            return
+        assert alias not in KINDS, "each kind has its own name"
         cls.kind = alias
         KINDS[alias] = cls
 

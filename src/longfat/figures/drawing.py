@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,17 @@ class Drawing:
         return stream.getvalue()
 
 
-def draw(sources: Sources, spec: Spec) -> Drawing:
-    """Draw one artifact; without a valid run the figure has the reason."""
+def draw(sources: Sources, spec: Spec, *, paper: bool = False) -> Drawing:
+    """Draw one artifact, ``paper`` for a column of a paper; without a valid run the figure has the reason."""
+    settings, width = style.SETTINGS, WIDTH
+    if paper:
+        settings, width = settings | style.IN_PAPERS, style.PAPER_WIDTH
     data = spec.data(sources)
-    with matplotlib.rc_context(style.SETTINGS):
-        figure = Figure(layout="constrained", figsize=(WIDTH, spec.height(data, sources)))
+    with matplotlib.rc_context(settings):
+        figure = Figure(layout="constrained", figsize=(width, spec.height(data, sources) * (width / WIDTH) ** 0.5))
         FigureCanvasAgg(figure)
-        title(figure, f"{spec.artifact}: {spec.title}")
+        if not paper:  # the paper has the title as a caption
+            title(figure, f"{spec.artifact}: {spec.title}")
         if data.rows:
             spec.draw(figure, data, sources)
         else:
@@ -101,7 +105,7 @@ def save(drawing: Drawing, folder: Path) -> None:
         raise RigError(f"cannot write the figure {drawing.artifact}: {error}", where=str(folder)) from error
 
 
-def write_figure_checksums(results: Path, study: Iterable[Path], *others: Path) -> None:
+def write_figure_checksums(results: Path, study: Mapping[str, str | None], *others: Path) -> None:
     """Write the checksums of all figures and ``others``, the dataset, and the files of the study that define them."""
     files = [path for path in (results / FOLDER).glob("[!.]*") if path.is_file()]
     write_checksums(results, "figures", [*files, *others, checksums_of(results, "dataset")], study)

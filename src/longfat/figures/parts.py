@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,6 +23,7 @@ from longfat.study.schema.closed import Closed
 WIDTH = 7.2  # inches
 RUN_IDS = "run_ids"  # the last column of a CSV file: the runs behind a line
 RUN_ID_DIGITS = 16  # digits of a run_id in a CSV file
+EXPLORED_DIGITS = 12  # digits of a run_id in the explorer
 TITLE = "title"  # the id of a drawing's title in its SVG
 _TITLE = 84  # characters of a title in one line
 _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first width that fits, else the last
@@ -74,6 +76,18 @@ class FigureData:
         yield (*self.columns, RUN_IDS)
         for row, runs in zip(self.rows, self.runs, strict=True):
             yield (*row, " ".join(run_id[:RUN_ID_DIGITS] for run_id in runs))
+
+
+def link_runs(
+    axes: Axes, x: float, y: float, width: float, experiment: str, held: Mapping[str, Any], runs: Sequence[str]
+) -> None:
+    """Lay an unseen mark over a bar of a width, or over a point: in a report it opens these runs in the explorer."""
+    ids = ",".join(run_id[:EXPLORED_DIGITS] for run_id in runs)
+    address = "#" + urlencode({"explore": experiment, **held, "runs": ids}, safe=",")
+    if width:
+        axes.fill_between([x - width / 2, x + width / 2], y, alpha=0, urls=[address])
+    else:
+        axes.scatter([x], [y], s=90, alpha=0, urls=[address])
 
 
 def ascending(value: Any) -> tuple[bool, Any]:

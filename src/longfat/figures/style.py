@@ -67,6 +67,11 @@ SETTINGS: Any = {
     "text.parse_math": False,  # a dollar in a title is a dollar
 }
 
+PAPER_WIDTH = 3.3  # inches: a column of a paper
+IN_PAPERS: Any = dict.fromkeys(
+    ("font.size", "axes.labelsize", "axes.titlesize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8
+)
+
 
 def look(name: str, place: int = 0) -> tuple[str, str]:
     """Return colour and marker of an algorithm; ``place`` selects them for other names."""

@@ -38,6 +38,8 @@ _COLUMNS = {
     "outstanding": ("outstanding_bytes", 1.0, "outstanding data (bytes)"),
     "cwnd": ("cwnd_segments", 1.0, "congestion window (segments)"),
     "acknowledged_rate": ("acknowledged_mbps", 1.0, "acknowledged rate (Mb/s)"),
+    "srtt": ("srtt_ms", 1e-3, "smoothed RTT (ms)"),
+    "queue": ("backlog_packets", 1.0, "bottleneck queue (packets)"),
     "rtt": ("rtt_ms", 1e-3, "RTT (ms)"),
     "throughput": ("throughput_bytes_per_s", 1.0, "throughput (bytes/s)"),
 }
@@ -53,14 +55,14 @@ _SECOND_US = 1e6
 class TimeSeries(Figure):
     """Outstanding data, rates or windows over time: a flow, several of a run, or a curve for each value.
 
-    Outstanding data and throughput come from captures, RTTs from pings, all other quantities from samples of the
-    sending sockets. For a flow with several connections, the window belongs to the first, and the acknowledged rate the
-    sum of all. For UDP traffic, the rate is the rate of received packets.
+    Outstanding data and throughput come from captures, RTTs from pings, the queue from the slowest port, all other
+    quantities from samples of the sending sockets. For a flow with several connections, the window belongs to the
+    first, and the acknowledged rate is the sum of all. For UDP traffic, the rate is the rate of received packets.
     """
 
     artifact: f.Name = Field(alias="timeseries")
     runs: RunsText = Field(description="the runs, and the flow: `slow-start, standard, flow=stream1`")
-    what: Literal["outstanding", "throughput", "cwnd", "acknowledged_rate", "rtt"] = Field(
+    what: Literal["outstanding", "throughput", "cwnd", "acknowledged_rate", "rtt", "srtt", "queue"] = Field(
         "outstanding", description="the quantity over time"
     )
     also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="further curves next to cwnd")
@@ -118,6 +120,8 @@ class TimeSeries(Figure):
         if self.what == "rtt":
             if probes.ping is None:
                 yield Finding(("what",), f"experiment {experiment.id!r} has no pings", "probes: {ping: 100 ms}")
+            return
+        if self.what == "queue":
             return
         flows, kind = list(experiment.flows), "flows"
         if self.captured:
@@ -232,10 +236,28 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
         return dataset.pings(run.run_id)
     if spec.captured:
         return dataset.throughput(run.run_id, flow) if what == "throughput" else dataset.outstanding(run.run_id, flow)
+    if what == "queue":
+        return _queue(dataset, run)
     table = dataset.sockets(run.run_id, flow)
-    times, values = (table[name].astype(np.float64) for name in ("t_us", f"{what}_segments"))
+    times, values = (
+        table[name].astype(np.float64) for name in ("t_us", "srtt_us" if what == "srtt" else f"{what}_segments")
+    )
     known = (table["stream"] == 0) & ~np.isnan(values) & ((what != "ssthresh") | (values < _UNSET))
+    known &= (what != "srtt") | (values > 0)
     return Series(times[known], values[known])
+
+
+def _queue(dataset: Dataset, run: Run) -> Series:
+    """Return the packets in the queue of the slowest port; of several, of the one with most packets."""
+    ports = dataset.columns_of("queues", run.run_id)
+    rates = ports["rate_bps"].astype(np.float64)
+    slowest = (rates > 0) & (rates == np.min(rates, where=rates > 0, initial=np.inf))
+    found = [
+        Series(ports["t_us"][own].astype(np.float64), ports["backlog_packets"][own].astype(np.float64))
+        for name in dict.fromkeys(ports["interface"][slowest])
+        if (own := slowest & (ports["interface"] == name)).any()
+    ]
+    return max(found, key=lambda series: series.values.max(), default=Series(np.zeros(0), np.zeros(0)))
 
 
 def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:

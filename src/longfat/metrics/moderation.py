@@ -11,7 +11,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
-from scipy import special
+import scipy
 
 from longfat.metrics.statistics import Prior
 
@@ -35,8 +35,8 @@ def prior_of(sisters: Sequence[Runs]) -> Prior:
         return Prior(together=_together(known))
     pooled = float(np.average(variances, weights=degrees))
     floor = FLOOR * max(float(np.median(variances)), pooled)
-    logs = np.log(np.maximum(variances, floor)) - special.digamma(degrees / 2) + np.log(degrees / 2)
-    excess = float(np.var(logs, ddof=1) - np.mean(special.polygamma(1, degrees / 2)))
+    logs = np.log(np.maximum(variances, floor)) - scipy.special.digamma(degrees / 2) + np.log(degrees / 2)
+    excess = float(np.var(logs, ddof=1) - np.mean(scipy.special.polygamma(1, degrees / 2)))
     worth = MOST_DEGREES if excess <= 0 else min(MOST_DEGREES, 2 * _inverse_trigamma(excess))
     return Prior(pooled, worth, _together(known))
 
@@ -57,15 +57,15 @@ def _together(sisters: Sequence[Runs]) -> float:
     degrees = n - 1, (n - 1) * (count - 1)
     if within <= 0:
         return 0.0
-    return float(special.fdtrc(*degrees, (between / degrees[0]) / (within / degrees[1])))
+    return float(scipy.special.fdtrc(*degrees, (between / degrees[0]) / (within / degrees[1])))
 
 
 def _inverse_trigamma(value: float) -> float:
     """Return x where trigamma(x) is the value, by Newton's method on its reciprocal."""
     x = 0.5 + 1 / value
     for _ in range(50):
-        step = float(special.polygamma(1, x)) * (1 - float(special.polygamma(1, x)) / value)
-        step /= float(special.polygamma(2, x))
+        step = float(scipy.special.polygamma(1, x)) * (1 - float(scipy.special.polygamma(1, x)) / value)
+        step /= float(scipy.special.polygamma(2, x))
         x += step
         if -step / x < 1e-9:
             break

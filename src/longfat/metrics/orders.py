@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from scipy import special
+import scipy
 
 from longfat.metrics.statistics import CONFIDENCE, UNBOUNDED, Estimate
 
@@ -50,7 +50,7 @@ class Median:
         if self.exact:
             return self.value, self.value
         n = len(self.values)
-        cut = sum(special.bdtr(k, n, 0.5) <= (1 - confidence) / 2 for k in range(n))
+        cut = sum(scipy.special.bdtr(k, n, 0.5) <= (1 - confidence) / 2 for k in range(n))
         if cut == 0:
             return self.bounds
         return self.values[cut - 1], self.values[n - cut]
@@ -66,7 +66,7 @@ class Median:
     def _sign_test(self, count: int, certain: bool) -> float:
         if self.exact:
             return 0.0 if certain else 1.0
-        return 1.0 if count == 0 else float(special.bdtrc(count - 1, len(self.values), 0.5))
+        return 1.0 if count == 0 else float(scipy.special.bdtrc(count - 1, len(self.values), 0.5))
 
 
 @dataclass(frozen=True)

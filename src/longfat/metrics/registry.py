@@ -8,6 +8,7 @@ writes ``since_us`` as ``since``, a length of time, and ``above_segments`` as ``
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import inspect
 import math
@@ -33,6 +34,7 @@ BOUND_SLACK = 0.005
 """Share of a bound by which a value may exceed it: sampling is inexact by a frame at the ends of a window."""
 OWN_METRICS = "metrics.py"
 MOST_BYTES = 1_000_000  # written by hand
+_DIGEST = "LONGFAT_SHA256"  # attribute of a loaded module
 
 
 @dataclass(frozen=True)
@@ -187,13 +189,14 @@ def load_own_metrics(study_dir: Path) -> None:
     if not os.path.lexists(path):
         return
     content = _program(path)
-    module_name = f"longfat_metrics_of_{study_dir.resolve().name.replace('-', '_')}"
+    module_name = _module_name(study_dir)
     if module_name in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
+    module.__dict__[_DIGEST] = hashlib.sha256(content).hexdigest()
     before = dict(METRICS)
     try:
         exec(compile(content, path, "exec"), module.__dict__)
@@ -204,6 +207,15 @@ def load_own_metrics(study_dir: Path) -> None:
         if isinstance(error, KeyboardInterrupt):
             raise
         raise StudyError(f"the study's own metrics cannot be loaded: {error!r}", where=str(path)) from error
+
+
+def own_metrics_digest(study_dir: Path) -> str | None:
+    """Return the SHA-256 of the ``metrics.py`` that was registered; None if none was."""
+    return getattr(sys.modules.get(_module_name(study_dir)), _DIGEST, None)
+
+
+def _module_name(study_dir: Path) -> str:
+    return f"longfat_metrics_of_{study_dir.resolve().name.replace('-', '_')}"
 
 
 def _program(path: Path) -> bytes:

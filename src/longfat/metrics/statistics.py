@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from scipy import special
+import scipy
 
 CONFIDENCE = 0.95  # of printed intervals
 TOGETHER = 0.25  # runs of a block count as dependent if a test at this level rejects independence
@@ -121,7 +121,7 @@ class Estimate:
         gain = raw / blocked if blocked > 0 and len(self.strata) > 1 else None
         if len(self.strata) < 2 or block_degrees == 0:
             return Spread(math.sqrt(variance), degrees)
-        alone = special.fdtrc(block_degrees, max(degrees, 1.0), blocked / variance) if variance else 0.0
+        alone = scipy.special.fdtrc(block_degrees, max(degrees, 1.0), blocked / variance) if variance else 0.0
         if min(self.together, alone) >= TOGETHER:
             return Spread(math.sqrt(variance), degrees)
         # Dependent: only the repetitions are independent. The strata's variance bounds luck with few of them.
@@ -148,7 +148,7 @@ class Estimate:
         """Return the two-sided interval, within the value's bounds; the value itself if it has no error."""
         if not self.spread.error:
             return self.value, self.value
-        reach = float(special.stdtrit(self.spread.degrees, (1 + confidence) / 2)) * self.spread.error
+        reach = float(scipy.special.stdtrit(self.spread.degrees, (1 + confidence) / 2)) * self.spread.error
         if self.origin is None:
             low, high = self.value - reach, self.value + reach
         else:
@@ -177,7 +177,7 @@ class Estimate:
             if size * to <= 0:  # a limit beyond the possible values of a ratio
                 return 0.0 if sign * distance > 0 else 1.0
             distance = abs(size) * math.log(abs(size / to)) * math.copysign(1.0, size)
-        return float(special.stdtr(self.spread.degrees, -sign * distance / self.spread.error))
+        return float(scipy.special.stdtr(self.spread.degrees, -sign * distance / self.spread.error))
 
 
 def exactly(value: float) -> Estimate:

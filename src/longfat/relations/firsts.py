@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first claims of a results folder, recorded before its runs, and later changes of their limits.
+"""The criteria of claims: the parts on which verdicts depend, as a results folder first saw them, and later changes.
 
 Owns ``claims-first.json``.
 """
@@ -9,16 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from longfat.metrics import METRICS
+from longfat.metrics.definitions import definition_digest
 from longfat.relations.claims import Claim
+from longfat.relations.nodes import terms_of
 from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
 FIRST = "claims-first.json"
-Decisive = Mapping[str, Mapping[str, object]]
+CLOCKS = timedelta(minutes=1)  # difference between the clocks of machines that execute runs
+Criterion = Mapping[str, object]
+Decisive = Mapping[str, Criterion]
 
 
 @dataclass(frozen=True)
@@ -32,25 +38,32 @@ class First:
 
 
 def decisive(claims: Sequence[Claim]) -> Decisive:
-    """Return the parts of the claims on which verdicts depend, by claim."""
+    """Return the criterion of each claim: the parts on which its verdict depends, as plain data."""
+    return {claim.id: json.loads(json.dumps(_criterion(claim))) for claim in claims}
+
+
+def _criterion(claim: Claim) -> Criterion:
+    """Return the parts of a claim on which its verdict depends, with the definitions of the metrics that it uses."""
+    metrics = {term.metric for relation in claim.relations for term in terms_of(*relation.sides)}
     return {
-        claim.id: {
-            "relation": [relation.text for relation in claim.relations],
-            "not_testable": claim.not_testable,
-            "kind": claim.kind,
-            "retest": [one.model_dump(mode="json") if one else None for one in claim.retests],
-            "needs": claim.needs.model_dump(mode="json") if claim.needs else None,
-            "inconsistent": bool(claim.inconsistent),
-            "contradicts": list(claim.contradicts),
-            "same_as": claim.same_as,
-            "oracle": sorted(claim.oracle.values()),
-        }
-        for claim in claims
+        "statement": claim.statement,
+        "paper": claim.paper,
+        "relation": [relation.text for relation in claim.relations],
+        "metrics": sorted(f"{name}@{definition_digest(METRICS[name])}" for name in metrics if name in METRICS),
+        "not_testable": claim.not_testable,
+        "kind": claim.kind,
+        "retest": [one.model_dump(mode="json") if one else None for one in claim.retests],
+        "needs": claim.needs.model_dump(mode="json") if claim.needs else None,
+        "inconsistent": bool(claim.inconsistent),
+        "scenario_differs": claim.scenario_differs,
+        "contradicts": list(claim.contradicts),
+        "same_as": claim.same_as,
+        "oracle": sorted(claim.oracle.values()),
     }
 
 
-def digest(claims: Decisive) -> str:
-    """Return the SHA-256 of these parts, independent of the order of the claims."""
+def digest(claims: Decisive | Criterion) -> str:
+    """Return the SHA-256 of criteria, or of one, independent of their order."""
     return hashlib.sha256(json.dumps(claims, sort_keys=True).encode()).hexdigest()
 
 
@@ -71,19 +84,40 @@ def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> Fir
         raise RigError(f"the first claims cannot be read: {error!r}", where=str(path)) from error
 
 
+def recorded_before(first: First, results: Path) -> bool:
+    """Return whether the first claims were recorded before every run whose record is in the folder.
+
+    A record that was copied into the folder may be older than its ``claims-first.json``.
+    """
+    time = datetime.fromisoformat(first.time) - CLOCKS
+    return first.before_runs and not any(start < time for start in _starts(results))
+
+
+def _starts(results: Path) -> Iterator[datetime]:
+    """Yield the start of each recorded run that can be read; damaged records count as missing runs."""
+    for path in (results / "raw").glob("[!.]*/run.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            start = datetime.fromisoformat(json.loads(path.read_bytes())["started_utc"])
+            yield start if start.tzinfo else start.replace(tzinfo=UTC)
+
+
 def changes(first: First, claims: Sequence[Claim]) -> Iterator[str]:
     """Yield the changes since then, one line for each claim and key."""
-    now = json.loads(json.dumps(decisive(claims)))
+    now = decisive(claims)
     for name in sorted({*first.claims, *now}):
         if name not in first.claims:
             yield f"{name}: added"
         elif name not in now:
             yield f"{name}: removed"
         else:
-            for key in sorted({*first.claims[name], *now[name]}):
-                was, is_ = first.claims[name].get(key), now[name].get(key)
-                if was != is_:
-                    yield f"{name}, {key}: was {_shown(was)}, is {_shown(is_)}"
+            yield from differences(name, first.claims[name], now[name])
+
+
+def differences(name: str, before: Criterion, now: Criterion) -> Iterator[str]:
+    """Yield the keys of a claim's criterion that differ; keys that an older version did not record are not compared."""
+    for key in sorted(before):
+        if before[key] != now.get(key):
+            yield f"{name}, {key}: was {_shown(before[key])}, is {_shown(now.get(key))}"
 
 
 def _shown(value: object) -> str:

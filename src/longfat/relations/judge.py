@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from longfat.plan.lockfile import left_out_by_backend
 from longfat.relations.claims import Claim, Retest
 from longfat.relations.counting import Counted, category_of
 from longfat.relations.evaluate import Compared, Evidence, Grounds, Rule, comparisons, decided
-from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_first
+from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_first, recorded_before
 from longfat.relations.needs import unmet
 from longfat.relations.outcomes import Why, Word, phrase
 from longfat.relations.paper import PaperNumbers, printed_numbers
@@ -93,18 +93,19 @@ class Origin:
         return f"The claims and their limits are those that were recorded {when}"
 
 
-def judge(results: Path, study: Study, claims: Sequence[Claim], files: Iterable[Path]) -> list[Verdict]:
+def judge(results: Path, study: Study, claims: Sequence[Claim], files: Mapping[str, str | None]) -> list[Verdict]:
     """Return the verdict on every claim, in the order of the claims, and write ``verdicts.json``.
 
-    Its checksums include the dataset and the ``files`` of the study. Raises RigError if the dataset is missing or
-    nothing can be written.
+    Its checksums include the dataset, and the ``files`` of the study by name, as they were read. Raises RigError if the
+    dataset is missing or nothing can be written.
     """
     grounds = Grounds(study, load_dataset(results), left_out_by_backend(results / "lock.json"))
     papers = printed_numbers(claims, study)
     verdicts = [decide(claim, grounds, papers) for claim in claims]
     first = keep_first(results, claims, before_runs=False)
     changed = tuple(changes(first, claims))
-    origin = Origin(digest(decisive(claims)), first.sha256, first.time, first.before_runs, changed)
+    before = recorded_before(first, results)
+    origin = Origin(digest(decisive(claims)), first.sha256, first.time, before, changed)
     data = {
         "format": 3,
         "origin": dataclasses.asdict(origin),

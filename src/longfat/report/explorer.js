@@ -22,6 +22,7 @@ const explorer = (() => {
   const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a7d00", "#777777"];
   const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]], MOST = 8, ROWS = 300;
   const root = document.getElementById("explorer");
+  const watched = new Map();
   let data, reading = null, plots = [], moving = false, started = false;
   let view = { experiment: "", where: {}, runs: [], show: ["cwnd", "rtt", "acked", "queue"], t: null, all: false };
 
@@ -63,11 +64,12 @@ const explorer = (() => {
     if (!location.hash.startsWith("#explore")) return false;
     const given = new URLSearchParams(location.hash.slice(1));
     const experiments = [...new Set(data.runs.map((run) => run.experiment))];
-    view.experiment = experiments.includes(given.get("explore")) ? given.get("explore") : experiments[0] || "";
+    const known = new Map(data.specs.map((spec, number) => [spec.id, number]));
+    view.runs = (given.get("runs") || "").split(",").filter((id) => known.has(id)).map((id) => known.get(id)).slice(0, MOST);
+    const own = view.runs.length ? entry(view.runs[0]).experiment : experiments[0] || "";
+    view.experiment = experiments.includes(given.get("explore")) ? given.get("explore") : own;
     view.where = {};
     for (const name of Object.keys(factors())) if (given.has(name)) view.where[name] = given.get(name);
-    const known = new Map(data.specs.map((spec, number) => [spec.id, number]));
-    view.runs = (given.get("runs") || "").split(",").filter((id) => known.has(id)).map((id) => known.get(id));
     if (given.has("show")) view.show = given.get("show").split(",").filter((name) => name in PANELS);
     const span = (given.get("t") || "").split("-").map(Number);
     view.t = span.length === 2 && span[0] < span[1] ? span : null;
@@ -196,6 +198,13 @@ const explorer = (() => {
       made.push(own);
     }
     place.dataset.drawn = made.length;
+    // Also when a closed drawer opens: the place has no width before.
+    watched.get(place)?.disconnect();
+    watched.set(place, new ResizeObserver(() => {
+      const width = place.clientWidth;
+      for (const one of made) if (width && one.width !== width) one.setSize({ width, height });
+    }));
+    watched.get(place).observe(place);
     return made;
   }
 
@@ -321,7 +330,10 @@ const explorer = (() => {
     if (!started) return start();
     if (data && fromAddress()) { build(); root.scrollIntoView(); toAddress(); }
   });
-  addEventListener("resize", () => plots.forEach((plot) => plot.setSize({ width: root.querySelector(".plots").clientWidth, height: 170 })));
+  document.addEventListener("click", (event) => {
+    const mark = event.target.closest("[data-explore]");
+    if (mark) location.hash = mark.dataset.explore;
+  });
   if (location.hash.startsWith("#explore")) start();
   else new IntersectionObserver((entries, observer) => {
     if (entries.some((one) => one.isIntersecting)) { observer.disconnect(); start(); }

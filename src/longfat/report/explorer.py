@@ -23,13 +23,13 @@ from longfat.data.frames import scan
 from longfat.dataset.load import Dataset, Row
 from longfat.execute.record.bundle import run_folder_name
 from longfat.figures import style
+from longfat.figures.parts import EXPLORED_DIGITS
 from longfat.plan.model import Plan
 from longfat.report.numbers import shown
 from longfat.report.settings import drawn_lines, host_lines, network_lines, settings_text, traffic_text
 from longfat.spec.network import lay_out
 from longfat.spec.runspec import RunSpec
 
-DIGITS = 12  # digits of a run's id
 Numbers = npt.NDArray[np.float64]
 Mark = tuple[float, str]  # a number of the paper, and its label
 
@@ -102,7 +102,7 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
         ]
         flows = dataset.flows.get(run.run_id, ())
         found[run.run_id] = {
-            "id": run.run_id[:DIGITS],
+            "id": run.run_id[:EXPLORED_DIGITS],
             "set": [texts.setdefault(line, len(texts)) for line in declared],
             "got": [texts.setdefault(line, len(texts)) for line in achieved],
             "goodput": [round(row["goodput_bps"] / 1e6, 3) for row in flows],

@@ -122,7 +122,6 @@
     root.classList.toggle("named", !chosen.factor);
     if (chosen.factor) slider.oninput(); else show(null);
     root.dataset.ready = "yes";
-    addEventListener("resize", () => drawn.forEach((one) => one.setSize({ width: root.querySelector(".moving").clientWidth, height: one.height })));
   }
 
   // A link to a claim or to a figure opens it beside the page; a link to any other part opens the drawer around it.

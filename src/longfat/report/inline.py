@@ -18,6 +18,7 @@ _USED = re.compile(r"#([\w.-]+)")
 _TITLE = re.compile(rf'<g id="{TITLE}">.*?</g>', re.DOTALL)
 _FONT = re.compile(r"font-family: [^;\"]*;? ?")
 _NO_ROTATION = re.compile(r' transform="rotate\(-?0 [^)]*\)"')
+_LINK = re.compile(r'<a xlink:href="(#explore[^"]*)"[^>]*>')  # not in the order of the tab key: the page has links
 _BETWEEN = re.compile(r">\s+<")
 TITLE_HEIGHT = 14  # points of a line of a title; the page has the title as text
 LONG = 400  # letters of the path of a curve, for which a tenth of a point is enough
@@ -34,6 +35,7 @@ def inlined(svg: str, name: str, title: str) -> str:
     used = set(_USED.findall(text))
     text = _ID.sub(lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
     text = _USED.sub(lambda found: f"#{name}-{found[1]}" if f' id="{name}-{found[1]}"' in text else found[0], text)
+    text = _LINK.sub(r'<g data-explore="\1">', text).replace("</a>", "</g>")
     text = _NO_ROTATION.sub("", _FONT.sub("", text)).replace("xlink:href", "href")
     return _BETWEEN.sub("><", text).strip()
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from longfat.data.study_folder import NOTES, README
+from longfat.evidence.criteria import YOUNGER
 from longfat.evidence.judged import Evidenced, Judged
 from longfat.relations.bind import RelationError
 from longfat.relations.claims import Change
@@ -82,7 +83,14 @@ def verdicts_page(one: Evidenced) -> str:
     for word in WORDS:
         if rows := [_claim(item) for item in one.judged if item.verdict.verdict == word]:
             lines += ["", f"## {word.capitalize()}", "", *table(head, rows)]
-    return "\n".join([*lines, *_changes(one)]) + "\n"
+    return "\n".join([*lines, *_changes(one), *_criteria(one)]) + "\n"
+
+
+def _criteria(one: Evidenced) -> Iterator[str]:
+    """Yield the numbers of repetitions, the days of the criteria, and the unlisted changes since."""
+    yield from ("", "## Repetitions and criteria", "", *(f"- {line}" for line in one.remarks))
+    if one.younger:
+        yield from ("", f"{YOUNGER}:", "", *(f"- {line}" for line in one.younger))
 
 
 def _changes(one: Evidenced) -> Iterator[str]:

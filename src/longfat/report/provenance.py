@@ -16,6 +16,7 @@ from pathlib import Path
 from longfat.backends.registry import LACKING
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.load import Dataset
+from longfat.evidence.criteria import YOUNGER
 from longfat.evidence.judged import Evidenced
 from longfat.execute.record.made_on import MadeOn
 from longfat.figures.drawing import FOLDER
@@ -52,6 +53,8 @@ def provenance(
             f"{evidence.runs} runs of baseline {evidence.baseline} under experiments/{plan.study}/evidence; "
             f"./just again {plan.study} --sample 1% runs a sample of them again, which must be byte-identical",
         )
+        changed = f" {YOUNGER}: {'; '.join(evidence.younger)}." if evidence.younger else ""
+        yield "Evidence", f"{' '.join(evidence.remarks)}{changed}"
 
 
 def exclusions_of(dataset: Dataset, plan: Plan) -> list[tuple[str, str, int]]:

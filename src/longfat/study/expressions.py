@@ -78,7 +78,11 @@ def _explained(error: UnexpectedInput, text: str) -> ExpressionError:
         return ExpressionError(f"the text ends too early{expected}", len(text) + 1)
     column = max(error.column, 1)
     found = str(error.token) if isinstance(error, UnexpectedToken) else text[column - 1 : column]
-    return ExpressionError(f"{found!r} was not expected here{expected}", column)
+    number, _, unit = found.partition(" ")
+    hint = f"write {number}: a metric has its own unit" if unit and number[:1].isdigit() else None
+    if (former := text[column - 2 : column]) in ("=>", "=<"):
+        hint = f"write {former[::-1]}"
+    return ExpressionError(f"{found!r} was not expected here{expected}", column, hint)
 
 
 def _literal(name: str) -> str:

@@ -274,6 +274,9 @@ class Header(Closed):
         default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default: the stack's)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")
+    stated_repetitions: f.Count = Field(
+        default=8, description="repetitions of every scenario in the evidence, stated before the runs (default 8)"
+    )
     backends: tuple[f.Name, ...] = Field(
         default=(),
         description="backends whose runs are compared: the factor `backend` of every experiment",

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from longfat.system.errors import RecordError, RigError
@@ -35,17 +36,19 @@ _STEPS: Mapping[Step, tuple[str, str]] = {
 """The end of each step, and the remedy for its changed files."""
 
 
-def write_checksums(results: Path, step: Step, files: Iterable[Path], study: Iterable[Path] = ()) -> None:
+def write_checksums(
+    results: Path, step: Step, files: Iterable[Path], study: Mapping[str, str | None] = MappingProxyType({})
+) -> None:
     """Write the checksums of a step: ``files`` of the results folder that it made or used, and of the ``study``.
 
-    Files of the study may be missing now, and must then be missing later. Raises RigError if a file cannot be read or
-    the checksums cannot be written.
+    A file of the study has the SHA-256 of the bytes that were read, which may differ from its content now; None if it
+    was missing. Raises RigError if a file cannot be read or the checksums cannot be written.
     """
     try:
         data: dict[str, object] = {
             "format": FORMAT,
             "results": {path.relative_to(results).as_posix(): _digest(path) for path in files},
-            "study": {path.name: _digest(path) if path.exists() else None for path in study},
+            "study": dict(study),
         }
         data["sha256"] = _own(data)
         place = checksums_of(results, step)

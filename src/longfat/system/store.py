@@ -15,7 +15,7 @@ from pathlib import Path
 
 from longfat.system.errors import RigError
 from longfat.system.files import flush_file_system
-from longfat.system.locks import hold
+from longfat.system.holders import hold_patiently
 
 
 @contextmanager
@@ -56,7 +56,11 @@ def keep(
     """
     if right(target):
         return target
-    with in_cache(target, what, size), _for_everybody(), hold(lock or target.with_name(f"{target.name}.lock")):
+    with (
+        in_cache(target, what, size),
+        _for_everybody(),
+        hold_patiently(lock or target.with_name(f"{target.name}.lock")),
+    ):
         if not right(target):
             with draft(target) as new:
                 make(new)

@@ -14,14 +14,14 @@ from pathlib import Path
 from longfat.system.cache import cache_folder
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
+from longfat.system.home import HOME
 
 LIST = "trusted-programs"
-CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def require_trust(path: Path, content: bytes) -> None:
     """Raise StudyError if the program is of somebody else and the user has not agreed to it."""
-    homes = {CHECKOUT, Path(os.environ.get("LONGFAT_ROOT") or CHECKOUT).resolve()}
+    homes = {HOME, Path(os.environ.get("LONGFAT_ROOT") or HOME).resolve()}
     if any(path.resolve().is_relative_to(home / "experiments") for home in homes) or _digest(content) in _agreed():
         return
     raise StudyError(

@@ -13,9 +13,10 @@ from jsonschema import Draft202012Validator
 
 from longfat.backends.testbed.folder import INVENTORY
 from longfat.system.errors import Problem, StudyError
+from longfat.system.home import HOME
 
 WORKER = "worker"  # role of a machine that executes runs in virtual time; it has no links
-SCHEMA = Path(__file__).resolve().parents[4] / "infra" / "inventory.schema.json"
+SCHEMA = HOME / "infra" / "inventory.schema.json"
 
 
 @dataclass(frozen=True)

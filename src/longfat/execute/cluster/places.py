@@ -11,12 +11,13 @@ from longfat.backends.testbed.connect.connection import ssh_options
 from longfat.backends.testbed.folder import NAME, labs_folder
 from longfat.backends.testbed.inventory import WORKER, read_inventory
 from longfat.system.errors import StudyError
+from longfat.system.home import HOME
 
 ALLOWED = (
     "the name of a lab (`longfat lab list`), slurm, ssh:HOST[:CHECKOUT],..., kubernetes:image=IMAGE[,namespace=NAME],"
     " or tls://HOST:PORT of a Dask scheduler"
 )
-CHECKOUT = Path(__file__).resolve().parents[4]
+CHECKOUT = HOME
 LAB_CHECKOUT = "longfat"  # of a lab's workers, below the home of the user who logs in
 _KEYS = ("image", "namespace")
 

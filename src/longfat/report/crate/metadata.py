@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's description: RO-Crate 1.1 in the profile Workflow Run Crate 0.5, and Zenodo's own form.
+"""The package's description: RO-Crate 1.1 in the profile Workflow Run Crate 0.5.
 
-Sources: https://w3id.org/ro/wfrun/workflow/0.5, https://developers.zenodo.org.
+Source: https://w3id.org/ro/wfrun/workflow/0.5.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -68,21 +67,6 @@ class About:
             f"{self.header.title}.{of} {self.runs} of Linux TCP in virtual time, profile {self.plan.profile}, stack "
             f"{self.plan.stack}: dataset, verdicts, figures and report, with everything that makes them again."
         )
-
-    @property
-    def zenodo(self) -> str:
-        """The text of ``.zenodo.json``, the archive's form."""
-        data = {
-            "title": self.name,
-            "upload_type": "dataset",
-            "description": self.description,
-            "creators": [{"name": author["name"]} for author in self.citation["authors"]],
-            "license": "Apache-2.0",
-            "access_right": "open",
-            "keywords": list(self.citation["keywords"]),
-            "version": str(self.citation["version"]),
-        }
-        return json.dumps(data, indent=1) + "\n"
 
 
 def write_crate(target: Path, about: About, parts: Sequence[Part]) -> None:

@@ -7,11 +7,13 @@ Owns the places in the archive. Raw records are left out: captures are gigabytes
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import stat
 import tempfile
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,8 +56,8 @@ _DESCRIPTION = ("ro-crate-metadata.json", "the package described for machines (W
 _FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can have
 
 
-def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> None:
-    """Write the package of a study's results to ``target``.
+def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> list[str]:
+    """Write the package of a study's results to ``target``; return the names of the study's files in it.
 
     Raises RigError if a step is missing or nothing can be written, RecordError if a file was changed since it was made.
     """
@@ -74,9 +76,8 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
     runs = f"{planned} runs" if valid == planned else f"{valid} of {planned} runs"
     about = About(folder.header, plan, runs, date, cited)
     with scratch_in(Path(tempfile.gettempdir()), "longfat-package-") as scratch:
-        _copy_plain(folder.path, scratch / "study")
+        taken = copy_study(folder.path, scratch / "study", repository)
         parts = [*_parts(results, scratch / "study", repository), *_software(repository, scratch)]
-        parts.append(_written(scratch, ".zenodo.json", "the archive's form, filled in", about.zenodo.encode()))
         text = appendix(folder, plan, verdicts, runs, [*parts, Part(*_DESCRIPTION, scratch)])
         parts.append(_written(scratch, "ARTIFACT.md", "artifact appendix: how to check each claim", text.encode()))
         write_crate(scratch / "crate", about, parts)
@@ -84,15 +85,38 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
             _zip(scratch / "crate", target)
         except OSError as error:
             raise RigError(f"cannot write the package: {error}", where=str(target)) from error
+        return taken
 
 
-def _copy_plain(source: Path, target: Path) -> None:
-    """Copy the files of a study, without hidden ones. Raises StudyError for anything except files and folders."""
+def copy_study(study: Path, target: Path, repository: Path) -> list[str]:
+    """Copy the files of a study, without hidden files and those that git ignores; return their names.
+
+    Raises StudyError for links, pipes and devices.
+    """
+    _copy_plain(study, target, _ignored(study, repository))
+    return sorted(str(path.relative_to(target)) for path in target.rglob("*") if path.is_file())
+
+
+def _ignored(study: Path, repository: Path) -> set[Path]:
+    """Return the files and folders of a study in the repository that git ignores."""
+    if not study.resolve().is_relative_to(repository.resolve()):
+        return set()
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--", str(study.resolve()))
+    with suppress(FileNotFoundError):
+        return {
+            repository.resolve() / os.fsdecode(name) for name in git(repository, *words).stdout.split(b"\0") if name
+        }
+    return set()
+
+
+def _copy_plain(source: Path, target: Path, ignored: Collection[Path]) -> None:
     target.mkdir()
     for path in sorted(path for path in source.iterdir() if path.name[0] != "." and path.name != "__pycache__"):
         kind = path.lstat().st_mode
+        if path.resolve() in ignored:
+            continue
         if stat.S_ISDIR(kind):
-            _copy_plain(path, target / path.name)
+            _copy_plain(path, target / path.name, ignored)
         elif stat.S_ISREG(kind):
             shutil.copyfile(path, target / path.name)
         else:

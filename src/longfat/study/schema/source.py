@@ -7,6 +7,7 @@ aliases, no merge keys, no tags. Must not know the meaning of the keys.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,12 +27,13 @@ MAX_BYTES = 1_000_000  # manifests are written by hand; a larger file is the wro
 
 @dataclass
 class Source:
-    """A YAML file as plain data, with the line of each path and the faults found while reading."""
+    """A YAML file as plain data, with the line of each path, the faults found, and the SHA-256 of the bytes read."""
 
     file: str
     data: Any = None
     lines: dict[Path, int] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    sha256: str = ""
 
     def line(self, path: Path) -> int | None:
         """Return the line of a path, or of the nearest existing place above it."""
@@ -49,7 +51,9 @@ def read_source(path: FilePath) -> Source:
     """Read a YAML file. Raises StudyError when it is missing, unreadable, too large or not YAML."""
     source = Source(file=str(path))
     try:
-        _Reader(_text(path), source).read()
+        text = _text(path)
+        source.sha256 = hashlib.sha256(text.encode()).hexdigest()
+        _Reader(text, source).read()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         problem = Problem(str(path), mark.line + 1 if mark else None, "", f"not YAML: {error.problem}")

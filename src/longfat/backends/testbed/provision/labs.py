@@ -14,9 +14,11 @@ from longfat.backends.testbed.folder import INVENTORY, STATE, lab_folder, labs_f
 from longfat.backends.testbed.provision.existing import EXISTING
 from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
+from longfat.system.holders import holder
+from longfat.system.home import HOME
 from longfat.system.locks import hold
 
-INFRA = Path(__file__).resolve().parents[5] / "infra"
+INFRA = HOME / "infra"
 MODULES = {name: INFRA / "terraform/environments" / name for name in ("local", "libvirt", "openstack", "latitude")}
 ENVIRONMENTS = (*MODULES, EXISTING)
 RENTED = frozenset({"openstack", "latitude"})  # cost money, or an allocation
@@ -78,7 +80,7 @@ def use_lab(folder: Path) -> Iterator[None]:
         try:
             own.enter_context(hold(folder, wait=False, folder=True, shared=True))
         except BlockingIOError:
-            raise RigError(f"another command changes the lab {folder.name}", hint="wait until it ends") from None
+            raise RigError(f"{holder(folder)} changes the lab {folder.name}", hint="wait until it ends") from None
         except FileNotFoundError:
             raise StudyError(f"unknown lab {folder.name!r}", hint="`longfat lab list` shows the labs") from None
         yield
@@ -133,5 +135,5 @@ def _require_environment(name: str) -> None:
     if name not in ENVIRONMENTS:
         message, hint = unknown("environment", name, ENVIRONMENTS)
         raise StudyError(message, hint=hint)
-    if not INFRA.is_dir():
+    if not (INFRA / "ansible").is_dir():
         raise RigError("the folder infra is missing", where=str(INFRA), hint="labs need a checkout")

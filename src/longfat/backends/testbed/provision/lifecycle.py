@@ -42,6 +42,7 @@ from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
 from longfat.system.errors import RigError, StudyError
 from longfat.system.files import write_whole
+from longfat.system.holders import holder
 from longfat.system.locks import hold
 
 ANSIBLE = INFRA / "ansible"
@@ -64,7 +65,7 @@ def lock_lab(lab: Lab) -> Iterator[None]:
             own.callback((lab.folder / PLAN).unlink, missing_ok=True)
             yield
         except BlockingIOError:
-            raise RigError(f"a study or another command uses the lab {lab.name}", hint="wait until it ends") from None
+            raise RigError(f"{holder(lab.folder)} uses the lab {lab.name}", hint="wait until it ends") from None
         except OSError as error:
             raise RigError(
                 f"a file of the lab {lab.name} cannot be used: {error.strerror}",

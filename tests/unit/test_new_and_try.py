@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``try``: its options make a sound study, each faulty one is named, and a kept study runs unchanged."""
+"""The commands that make a study: ``new`` writes a sound skeleton, ``try`` a sound study from its options."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from longfat.cli.chart import ROWS, lines_of
 from longfat.cli.study import Choices, require_effects, resolve
 from longfat.cli.trial import PROGRAM, QUEUES, read_trial, write_trial
 from longfat.data.study_folder import StudyFolder
+from longfat.study.load import load_study
 from longfat.system.errors import StudyError
 
 RATES = st.sampled_from(["7mbit", "3,30,300Mbit/s", "1gbps", "0.5, 2 gbit"])
 BUFFERS = st.sampled_from(["", "0.5bdp", "20,200", "64kB", "3,9ms"])
 ALGORITHMS = st.lists(st.sampled_from(["reno", "cubic", "bbr", "PROGRAM", "tcp_own.c"]), min_size=1, unique=True)
 QUEUE = st.lists(st.sampled_from(QUEUES), min_size=1, max_size=2, unique=True).map(",".join)
-SOURCE = Path(__file__).parents[2] / "docs" / "own-algorithm.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +35,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["try", *arguments])
+    result = CliRunner().invoke(app, arguments)
     return result.exit_code, result.output
 
 
@@ -45,7 +46,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "steady").mkdir()
     for name in PROGRAM:
         (folder / "steady" / name).write_text("#!/bin/sh\n", encoding="utf-8")
-    text = SOURCE.read_text(encoding="utf-8")
+    text = (DOCS / "own-algorithm.md").read_text(encoding="utf-8")
     source = re.search(r"(?s)```c\n(.*?)```", text)
     assert source is not None
     (folder / "tcp_sqrt.c").write_text(source[1], encoding="utf-8")
@@ -87,21 +88,69 @@ def test_every_faulty_option_is_named_at_once() -> None:
 
 
 def test_a_trial_prints_curves_and_a_table_and_can_be_kept_as_a_study(root: Path) -> None:
-    status, printed = call("reno", "cubic", "--rate", "20mbit", "--flows", "2", "--backend", "fake")
+    status, printed = call("try", "reno", "cubic", "--rate", "20mbit", "--flows", "2", "--backend", "fake")
     assert status == 0, printed
     for name in ("congestion window", "acknowledged rate", "queueing delay", "reno flow1", "cubic flow2"):
         assert name in printed
     assert (root / "results/try/report.html").is_file()
     assert list((root / "experiments").glob("*")) == []
-    status, printed = call("reno", "--rtt", "10,20ms", "--as-study", "kept", "--backend", "fake")
+    status, printed = call("try", "reno", "--rtt", "10,20ms", "--as-study", "kept", "--backend", "fake")
     assert status == 0, printed
-    again = CliRunner().invoke(app, ["reproduce", "kept", "--backend", "fake", "--profile", "paper"])
-    assert again.exit_code == 0
-    assert "0 runs executed, 2 kept, 0 failed" in again.output
-    assert call("reno", "--as-study", "kept")[0] == 2, "a study that is there is not written over"
+    status, printed = call("reproduce", "kept", "--backend", "fake", "--profile", "paper")
+    assert (status, "0 runs executed, 2 kept, 0 failed" in printed) == (0, True)
+    assert call("try", "reno", "--as-study", "kept")[0] == 2, "a study that is there is not written over"
 
 
 def test_a_curve_fills_its_rows_in_proportion() -> None:
     rows = list(lines_of(np.array([0.0, 5.0, 10.0]), 10.0))
     assert len(rows) == ROWS
     assert [sum(row[place : place + 1] not in ("", " ") for row in rows) for place in range(3)] == [0, ROWS // 2, ROWS]
+
+
+def test_a_new_study_is_sound_without_a_warning(root: Path) -> None:
+    assert call("new", "mine")[0] == 0
+    path = root / "experiments" / "mine" / "study.yaml"
+    study = load_study(path)
+    assert (study.name, [swept.id for swept in study.experiments]) == ("mine", ["alone"])
+    assert StudyFolder(path.parent).warnings == ()
+    assert call("check", "mine")[0] == 0
+    before = path.read_bytes()
+    assert call("new", "mine")[0] == 2
+    assert path.read_bytes() == before, "a study that is there is not written over"
+
+
+@pytest.mark.parametrize("name", ["Mine", "../mine", "", "a b"])
+def test_an_invalid_name_makes_no_folder(root: Path, name: str) -> None:
+    assert call("new", name)[0] == 2
+    assert list(root.iterdir()) == []
+
+
+def followed_tutorial(root: Path) -> tuple[list[str], str]:
+    """Do what the tutorial says; the files that it adds to, and what `check` prints at the end."""
+    page = (DOCS / "own-study.md").read_text(encoding="utf-8")
+    call("new", "buffers")
+    folder = root / "experiments" / "buffers"
+    added, printed = [], ""
+    for block in re.findall(r"(?s)```yaml\n(.*?)```", page):
+        place = re.match(r"# (\S+), at the end\n", block)
+        if place is None:
+            assert block in (folder / "study.yaml").read_text(encoding="utf-8"), "what is shown is not the skeleton"
+            continue
+        with (folder / place[1]).open("a", encoding="utf-8") as file:
+            file.write(block)
+        status, printed = call("check", "buffers")
+        assert status == 0, printed
+        added.append(place[1])
+    assert printed in page
+    return added, printed
+
+
+def test_the_tutorial_shows_the_skeleton_and_its_additions_are_sound_and_run(root: Path) -> None:
+    added, _ = followed_tutorial(root)
+    assert added == ["study.yaml", "claims.yaml", "figures.yaml"]
+    *_, depths = load_study(root / "experiments" / "buffers" / "study.yaml").experiments
+    limits = [point.experiment.topology.model_dump()["bottleneck_queue"]["limit"] for point in depths.points]
+    assert limits == [42, 104, 208, 417] * 2
+    status, output = call("reproduce", "buffers", "--backend", "fake")
+    assert status == 0
+    assert "30 runs valid, 0 invalid, 0 failed, 0 missing" in output

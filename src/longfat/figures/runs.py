@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures whose points are single runs: boxes and distributions of a metric, and one metric against another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Ellipse
+from pydantic import Field
+
+from longfat.figures import style
+from longfat.figures.base import (
+    AxisText,
+    Figure,
+    Sources,
+    TermText,
+    axis,
+    factor_findings,
+    selected,
+    selection_findings,
+)
+from longfat.figures.parts import (
+    RUN_ID_DIGITS,
+    FigureData,
+    Labels,
+    ascending,
+    counted,
+    in_unit,
+    label_axes,
+    labelled,
+    legend,
+    series_order,
+    tick,
+)
+from longfat.metrics import METRICS
+from longfat.metrics.data import NoValue
+from longfat.metrics.quantities import metric_of_run
+from longfat.relations.bind import experiment_named
+from longfat.relations.nodes import Expression
+from longfat.relations.syntax import parse_term
+from longfat.study.schema import fields as f
+from longfat.study.schema.names import Finding
+from longfat.study.study import Study
+
+DECADES = 30.0  # ratio of the values of a factor from which its axis is logarithmic
+
+
+class Runs(Figure):
+    """Values of single runs, by series. A subclass names the factors of its axes and its metrics."""
+
+    artifact: f.Name
+    of: TermText
+    series: f.FactorName | None = Field(None, description="a factor, each value of which has a colour")
+    labels: Labels | None = Field(None, description="default: the metrics and the factor, with their units")
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The metrics of its values."""
+        return (self.of,)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The factors in its data."""
+        return (self.series,) if self.series else ()
+
+    def findings(self, study: Study) -> Iterator[Finding]:
+        """Yield unknown names, and metrics of different experiments."""
+        found = [finding for term in self.terms for finding in selection_findings(term, "of", study)]
+        yield from found
+        if found:
+            return
+        experiments = {selected(term, study).experiment for term in self.terms}
+        if len(experiments) > 1:
+            yield Finding(("against",), "must be of the same experiment as `of`")
+        for name in self.held:
+            yield from factor_findings(name, ("series",) if name == self.series else ("x",), _experiment(self, study))
+
+    def expressions(self) -> Iterator[Expression]:
+        """Yield its metrics."""
+        yield from map(parse_term, self.terms)
+
+    def data(self, sources: Sources) -> FigureData:
+        """Compute the values of each valid run."""
+        dataset = sources.grounds.dataset
+        first, *others = (selected(term, sources.study) for term in self.terms)
+        rows = []
+        for run in first.chosen(dataset):
+            if run.status != "ok" or not set(self.held) <= run.factors.keys():
+                continue
+            with suppress(NoValue):
+                values = [metric_of_run(dataset, run, one) for one in (first, *others)]
+                held = [run.factors[name] for name in self.held]
+                rows.append((run.scenario, run.repetition, run.run_id[:RUN_ID_DIGITS], *held, *map(_nine, values)))
+        names = [parse_term(term).metric for term in self.terms]
+        rows.sort(key=lambda row: (*map(series_order, row[3 : -len(names)]), *row[:2]))
+        return FigureData(("scenario", "repetition", "run_id", *self.held, *names), tuple(rows))
+
+    def groups(self, data: FigureData) -> dict[Any, list[tuple[Any, ...]]]:
+        """Return the rows of each series."""
+        place = data.columns.index(self.series) if self.series else None
+        found: dict[Any, list[tuple[Any, ...]]] = {}
+        for row in data.rows:
+            found.setdefault("" if place is None else row[place], []).append(row)
+        return found
+
+    def looks(self, data: FigureData) -> dict[Any, str]:
+        """Return the colour of each series."""
+        names = list(self.groups(data))
+        return {
+            name: style.look(str(name), place)[0] if self.series else style.SINGLE for place, name in enumerate(names)
+        }
+
+    def finish(self, canvas: Canvas, axes: Axes, data: FigureData, labels: Labels, note: str) -> None:
+        """Label the axes, draw the stated numbers and the legend."""
+        label_axes(axes, self.labels or labels)
+        self.mark([axes])
+        counts = [len(rows) for rows in self.groups(data).values()]
+        colours = {tick(name): colour for name, colour in self.looks(data).items()} if self.series else {}
+        legend(canvas, f"{note}; {counted(counts)} runs{' of each series' if self.series else ''}", colours)
+
+
+class Box(Runs):
+    """Median, quartiles and extremes of a metric over the runs, for each value of a factor on a true axis."""
+
+    artifact: f.Name = Field(alias="box")
+    x: AxisText = Field(description="a factor, with the unit of its axis: `buffer in kB`")
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The factors in its data."""
+        return tuple(dict.fromkeys((axis(self.x)[0], *super().held)))
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """Draw a box for each value of x and series."""
+        axes, (name, unit) = canvas.add_subplot(), axis(self.x)
+        place = data.columns.index(name)
+        xs = sorted({row[place] for row in data.rows}, key=ascending)
+        at, width = positions(axes, xs, unit)
+        looks = self.looks(data)
+        for number, (series, rows) in enumerate(self.groups(data).items()):
+            shift = (number + 0.5) / len(looks) - 0.5
+            for x in dict.fromkeys(row[place] for row in rows):
+                values = [row[-1] for row in rows if row[place] == x]
+                where, wide = at[x] + shift * width[x], 0.8 * width[x] / len(looks)
+                whole: Any = {"whis": (0, 100), "patch_artist": True, "manage_ticks": False}
+                whole |= {"medianprops": {"color": style.INK}, "boxprops": {"facecolor": looks[series], "lw": 0.8}}
+                axes.boxplot(values, positions=[where], widths=wide, **whole)
+        metric = METRICS[parse_term(self.of).metric]
+        labels = Labels(x=labelled(name.replace("_", " "), unit), y=labelled(metric.meaning, metric.unit))
+        self.finish(canvas, axes, data, labels, "boxes: quartiles and median; whiskers: the extremes")
+
+
+class Distribution(Runs):
+    """The cumulative distribution of a metric over the runs, a step for each."""
+
+    artifact: f.Name = Field(alias="cdf")
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """Draw a staircase for each series."""
+        axes = canvas.add_subplot()
+        for place, (series, rows) in enumerate(self.groups(data).items()):
+            dashes = style.DASHES[place // style.OTHERS % len(style.DASHES)]
+            axes.ecdf([row[-1] for row in rows], color=self.looks(data)[series], lw=1.4, ls=dashes)
+        metric = METRICS[parse_term(self.of).metric]
+        labels = Labels(x=labelled(metric.meaning, metric.unit), y="share of runs up to this value")
+        self.finish(canvas, axes, data, labels, "cumulative distribution")
+
+
+class Plane(Runs):
+    """One metric against another, such as goodput against delay: a dot for each run, an ellipse for each series."""
+
+    artifact: f.Name = Field(alias="plane")
+    against: TermText = Field(description="the metric along x")
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The metrics of its values."""
+        return (self.against, self.of)
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """Draw dots, and the ellipse of one standard deviation around their mean."""
+        axes = canvas.add_subplot()
+        for place, (series, rows) in enumerate(self.groups(data).items()):
+            colour = self.looks(data)[series]
+            x, y = np.array([row[-2:] for row in rows], dtype=np.float64).T
+            axes.plot(x, y, ls="", marker=style.look(str(series), place)[1], ms=4, color=colour)
+            if len(rows) > 2:
+                lengths, axes_of = np.linalg.eigh(np.cov(x, y))
+                width, height = 2 * np.sqrt(np.maximum(lengths, 0.0))
+                angle = float(np.degrees(np.arctan2(axes_of[1, 0], axes_of[0, 0])))
+                middle = (float(x.mean()), float(y.mean()))
+                axes.add_patch(Ellipse(middle, float(width), float(height), angle=angle, color=colour, alpha=0.18))
+        x_metric, y_metric = (METRICS[parse_term(term).metric] for term in self.terms)
+        labels = Labels(x=labelled(x_metric.meaning, x_metric.unit), y=labelled(y_metric.meaning, y_metric.unit))
+        self.finish(canvas, axes, data, labels, "ellipses: one standard deviation")
+
+
+class Heat(Runs):
+    """The mean of a metric for each pair of values of two factors, as colours and numbers."""
+
+    artifact: f.Name = Field(alias="heat")
+    x: AxisText = Field(description="a factor, with the unit of its axis")
+    y: AxisText = Field(description="another factor, with the unit of its axis")
+
+    def faults(self) -> Iterator[Finding]:
+        """Yield keys that this kind does not have."""
+        if self.series:
+            yield Finding(("series",), "is not a key of heat; x and y are its factors")
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The factors in its data."""
+        return (axis(self.x)[0], axis(self.y)[0])
+
+    def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
+        """Draw a cell for each pair of values."""
+        axes = canvas.add_subplot()
+        cells: dict[tuple[Any, Any], list[float]] = {}
+        for row in data.rows:
+            cells.setdefault((row[3], row[4]), []).append(row[-1])
+        xs, ys = (sorted({pair[side] for pair in cells}, key=ascending) for side in (0, 1))
+        means = np.array([[np.mean(cells[x, y]) if (x, y) in cells else np.nan for x in xs] for y in ys])
+        picture = axes.imshow(means, origin="lower", aspect="auto", cmap="viridis")
+        middle = (np.nanmin(means) + np.nanmax(means)) / 2
+        for (row, column), value in np.ndenumerate(means):
+            ink = "white" if value < middle else style.INK
+            axes.text(
+                column, row, "" if np.isnan(value) else f"{value:.3g}", ha="center", va="center", color=ink, fontsize=7
+            )
+        units = [axis(text)[1] for text in (self.x, self.y)]
+        axes.set_xticks(range(len(xs)), [tick(x, units[0]) for x in xs])
+        axes.set_yticks(range(len(ys)), [tick(y, units[1]) for y in ys])
+        axes.grid(visible=False)
+        metric = METRICS[parse_term(self.of).metric]
+        canvas.colorbar(picture, ax=axes, label=labelled(metric.meaning, metric.unit))
+        names = [labelled(name.replace("_", " "), unit) for name, unit in zip(self.held, units, strict=True)]
+        label_axes(axes, self.labels or Labels(x=names[0], y=names[1]))
+        legend(canvas, f"mean of {counted([len(values) for values in cells.values()])} runs in each cell")
+
+
+def positions(axes: Axes, xs: Sequence[Any], unit: str | None) -> tuple[dict[Any, float], dict[Any, float]]:
+    """Return place and width for each value: numbers at their places on an axis, words one after the other."""
+    if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in xs):
+        axes.set_xticks(range(len(xs)), [tick(x) for x in xs])
+        return {x: float(place) for place, x in enumerate(xs)}, dict.fromkeys(xs, 0.8)
+    at = {x: in_unit(float(x), unit) for x in xs}
+    places = sorted(at.values())
+    if places[0] > 0 and places[-1] / places[0] >= DECADES:
+        axes.set_xscale("log")
+        return at, {x: 0.3 * place for x, place in at.items()}
+    gap = min((high - low for low, high in pairwise(places)), default=1.0)
+    return at, dict.fromkeys(xs, 0.7 * gap)
+
+
+def _experiment(figure: Runs, study: Study) -> Any:
+    return experiment_named(selected(figure.of, study).experiment, study)
+
+
+def _nine(value: float) -> float:
+    return float(f"{value:.9g}")
