@@ -65,7 +65,7 @@ fmt: development
     ruff check --fix .
     ruff format .
 
-# Stress the program with random faults: kill, damage, fuzz or extreme (--minutes --seed --only)
+# Stress the program: kill, damage, fuzz, extreme, studies, hosts, places or supply (--minutes --seed --only)
 [group('check')]
 [working-directory('.')]
 stress KIND *OPTIONS: development

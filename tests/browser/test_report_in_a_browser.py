@@ -215,6 +215,16 @@ def test_a_figure_leads_to_its_runs_their_settings_and_their_command(report: Pag
     assert Path(report.url.removeprefix("file://").split("#")[0]).parent.joinpath(folder).is_dir()
 
 
+def test_a_bar_opens_its_own_runs_at_its_value(report: Page) -> None:
+    report.locator("nav").get_by_role("link", name="Figures").click()
+    report.locator("[data-explore*='window=8388608']").first.dispatch_event("click")
+    expect(report.locator("#explorer")).to_have_attribute("data-ready", "yes")
+    expect(report.locator("#explorer select[name=window]")).to_have_value(str(8 << 20))
+    given = re.search(r"runs=([0-9a-f,]+)", report.url)
+    assert given is not None
+    expect(report.locator("#explorer .chosen details")).to_have_count(len(given[1].split(",")))
+
+
 def test_the_slider_of_a_factor_draws_the_runs_of_its_value(page: Page, tmp_path: Path) -> None:
     study = write_study(tmp_path, repetitions=1)
     text = (study / "study.yaml").read_text(encoding="utf-8")
@@ -271,6 +281,9 @@ def test_a_page_fits_every_window_and_axe_finds_nothing(page: Page, results: Pat
             page.locator("#explorer[data-ready=yes]").wait_for()
             page.locator("#chart[data-ready=yes]").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for width in (1400, 1024):  # the charts follow a page that becomes narrower
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     found = Axe().run(page)
     assert [(fault["id"], fault["nodes"][0]["html"]) for fault in found.response["violations"]] == []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``./just stress kill|damage|fuzz|extreme``: play rounds for some minutes; exit status 1 if any is bad.
+"""``./just stress KIND``: play rounds for some minutes; exit status 1 if any is bad.
 
 Each round draws from its own seed and can be played again alone.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = ("kill", "damage", "fuzz", "extreme", "studies", "hosts", "places")
+KINDS = ("kill", "damage", "fuzz", "extreme", "studies", "hosts", "places", "supply")
 BAD = "bad"
 
 

@@ -38,6 +38,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (programs / "mmdebstrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("LONGFAT_ARCHIVE", raising=False)
     monkeypatch.setattr(image.os, "geteuid", lambda: 0)
     monkeypatch.setattr(image, "source_lines", lambda suite, snapshot: ())
     return tmp_path / "cache"

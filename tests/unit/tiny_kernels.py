@@ -68,6 +68,7 @@ def tiny_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("LONGFAT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("LONGFAT_ARCHIVE", raising=False)
     return folder
 
 

@@ -20,6 +20,7 @@ from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Seed, Stac
 from longfat.cli.pace import Pace, expected_pace
 from longfat.cli.study import chosen, job_count, resolve
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
+from longfat.execute.progress import about
 from longfat.plan import Plan
 from longfat.plan.settings import Setting, settings
 from longfat.plan.settings import expanded as expand
@@ -62,7 +63,7 @@ def plan(
     tables += [_excluded(made)] if made.excluded else []
     if traits_of(backend).lab:
         tables += list(lab_tables(made, on))
-    for table in [*tables, _totals(made, backend, count, pace)]:
+    for table in [_totals(made, backend, count, pace), *tables]:
         out.print(table, width=min(WIDTH, out.width))
     out.result(**_data(made, pace, count))
 
@@ -184,7 +185,7 @@ def _totals(plan: Plan, backend: str, jobs: int, pace: Pace) -> Table:
         ("runs", str(len(plan.runs))),
         ("distinct runs", str(len({run.run_id for run in plan.runs}))),
         ("scenarios excluded", str(len(plan.excluded))),
-        (f"estimated time with {jobs} jobs", f"{seconds / 60:.1f} min"),
+        (f"estimated time with {jobs} jobs", about(seconds)),
         ("estimated disk", f"{disk / 1e6:.1f} MB"),
         ("estimated", pace.words),
         ("runs that fit into memory at once", fitting),
