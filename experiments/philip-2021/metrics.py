@@ -51,22 +51,18 @@ def error_by_losses(data: WholeRun, since_us: float) -> float:
 
 
 @metric("", "losses per halving", bounds=(0, np.inf))
-def losses_per_halving(data: WholeRun, since_us: float) -> float:
-    """Retransmissions of all connections over their cuts of the window, both from ``since_us`` on."""
-    found = list(_connections(data, since_us))
-    halvings = sum(one.halvings for one in found)
-    if not halvings:
-        raise NoValue("no window was cut")
-    return sum(one.losses for one in found) / halvings
+def losses_per_halving(data: WholeRun, since_us: float, losses_since_us: float | None = None) -> float:
+    """Retransmissions over cuts of the window of all connections, both from ``since_us`` on.
 
-
-@metric("", "losses from the start per later halving", bounds=(0, np.inf))
-def all_losses_per_halving(data: WholeRun, since_us: float) -> float:
-    """The same with the losses of slow start, as the re-runs count them; halvings from ``since_us`` on."""
+    ``losses_since`` counts retransmissions from another time on; with 0 they include slow start, as in the re-runs.
+    """
     halvings = sum(one.halvings for one in _connections(data, since_us))
     if not halvings:
         raise NoValue("no window was cut")
-    return sum(one.losses for one in _connections(data, 0.0)) / halvings
+    return (
+        sum(one.losses for one in _connections(data, since_us if losses_since_us is None else losses_since_us))
+        / halvings
+    )
 
 
 @metric("", "Jain's index of the connections", bounds=(0, 1))
