@@ -62,6 +62,8 @@ def convert(inventory: Mapping[str, Any], known_hosts: Path, lookup: Lookup) -> 
     variables = {
         "ansible_ssh_common_args": shlex.join([*options, "-o", "StrictHostKeyChecking=yes"]),
         "lab_environment": inventory["environment"],
+        # Machines that exist already are their owner's to end.
+        "lab_expiry_utc": "" if inventory["environment"] == "existing" else inventory["tags"]["expires"] or "",
     }
     return {"all": {"vars": variables, "children": children}}, "".join(f"{line}\n" for line in lines)
 

@@ -82,6 +82,7 @@ def test_the_inventory_keeps_the_contract(said: dict[str, list[dict[str, Any]]],
 @pytest.mark.parametrize(
     ("module", "right", "wrong", "complaint"),
     [
+        ("aws", "http_tokens =", "http_token =", "Unsupported argument"),
         ("latitude", "operating_system =", "operating_sistem =", "Unsupported argument"),
         ("libvirt", "mtu        = { size =", "mtu        = { sise =", "size"),
         ("openstack", "remote_ip_prefix  =", "remote_ip         =", "Unsupported argument"),
@@ -100,6 +101,12 @@ def test_what_a_provider_does_not_know_is_found(
         main.write_text(text)
     assert not answer["valid"]
     assert any(complaint in f"{entry['summary']} {entry.get('detail')}" for entry in answer["diagnostics"])
+
+
+@pytest.mark.parametrize("shared", ["links", "emulated"])
+def test_the_default_links_have_the_direct_cable_that_the_smoke_study_needs(shared: str) -> None:
+    text = (INFRA / f"terraform/shared/{shared}.tf").read_text()
+    assert re.search(r'default = \{\n    direct = \{ a = "sender", b = "receiver" \}\n', text)
 
 
 def test_the_schemas_are_of_the_versions_that_the_modules_ask_for() -> None:

@@ -63,8 +63,7 @@ def main() -> int:
     lab = Path(os.environ["TF_DATA_DIR"]).parent
     state = lab / "terraform.tfstate"
     environment = Path(chdir.removeprefix("-chdir=")).name
-    stated = [json.loads(path.read_text()) for path in lab.glob("*.tfvars.json")]
-    tags = next(values["tags"] for values in stated if "tags" in values)
+    tags = json.loads((lab / "given.tfvars.json").read_text())["tags"]
     with (Path(behaviour) / "calls").open("a") as calls:
         calls.write(f"{verb}\n")
     Path(os.environ["TF_DATA_DIR"]).mkdir(exist_ok=True)

@@ -71,7 +71,7 @@ def test_a_lab_has_workers_without_cards_or_hosts_of_paths_but_not_both(tmp_path
     write(tmp_path, lab(worker))
     assert [host.links for host in read_inventory(tmp_path).hosts] == [()]
     assert convert(lab(worker), KNOWN_HOSTS, nobody_knows)[0]["all"]["children"]["workers"]["hosts"].keys() == {"w"}
-    assert refused_keys(tmp_path, lab(machine("w", "worker"))) == ["$.hosts[0].nics"]
+    assert refused_keys(tmp_path, lab(machine("w", "worker"))) == ["hosts[0].nics"]
     assert refused_keys(tmp_path, lab(machine("b", "receiver"), machine("a", "sender"), worker))
 
 
@@ -102,7 +102,7 @@ def test_a_violation_of_the_contract_is_named_by_its_key(tmp_path: Path, place: 
     *way, key = place.replace("[0]", "").split(".")
     target = host if not way else host[way[0]][0] if way[0] == "nics" else host[way[0]]
     target[key] = value
-    assert refused_keys(tmp_path, lab(host, machine("b", "receiver"))) == [f"$.hosts[0].{place}"]
+    assert refused_keys(tmp_path, lab(host, machine("b", "receiver"))) == [f"hosts[0].{place}"]
 
 
 def test_contradictions_are_refused(tmp_path: Path) -> None:
@@ -152,3 +152,10 @@ def test_the_program_writes_both_files_or_none(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("lab_inventory: ")
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(("environment", "end"), [("existing", ""), ("local", "2031-01-02T03:04:05Z")])
+def test_machines_that_were_made_for_the_lab_end_it_and_others_do_not(environment: str, end: str) -> None:
+    made = lab(machine("w", "worker") | {"nics": []}) | {"environment": environment}
+    made["tags"] = made["tags"] | {"expires": "2031-01-02T03:04:05Z"}
+    assert convert(made, KNOWN_HOSTS, nobody_knows)[0]["all"]["vars"]["lab_expiry_utc"] == end

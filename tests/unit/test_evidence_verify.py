@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -120,3 +121,50 @@ def test_reproduce_shows_the_verdicts_of_the_evidence_first_and_compares_with_it
     assert valid
     assert text.index("9 runs. Of 2 claims") < text.index("9 kept")
     assert "evidence: 9 of 9 runs" in text
+
+
+def committed(root: Path, study: Path) -> None:
+    """Commit all files twice, so that the evidence has a parent commit."""
+    for arguments in (("init", "-q"), ("add", "experiments"), ("commit", "-qm", "a"), ("commit", "-qm", "b")):
+        extra = ("--allow-empty",) if arguments[0] == "commit" else ()
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments, *extra], cwd=root, check=True
+        )
+
+
+def test_a_row_that_is_new_since_the_parent_commit_is_drawn_first(study: Path, tmp_path: Path) -> None:
+    path = file_of(study, "one-drop")
+    lines = path.read_text(encoding="ascii").splitlines(keepends=True)
+    path.write_text(lines[0], encoding="ascii")
+    committed(tmp_path, study)
+    path.write_text("".join(lines).replace('"seconds":0.0', '"seconds":9.0', 1), encoding="ascii")
+    same, text = verified(sample="1")
+    assert same and "1 of 1 runs that are new or changed" in text
+
+
+@pytest.mark.parametrize("loss", ["row", "measured", "value", "file", "record"])
+def test_whatever_is_gone_since_the_parent_commit_is_named(study: Path, tmp_path: Path, loss: str) -> None:
+    committed(tmp_path, study)
+    path = study / "criteria.jsonl" if loss == "record" else file_of(study, "delay")
+    lines = path.read_text(encoding="ascii").splitlines(keepends=True)
+    if loss == "file":
+        path.unlink()
+    elif loss in ("row", "record"):
+        path.write_text("".join(lines[:-1]), encoding="ascii")
+    elif loss == "measured":
+        change(path, '"measured":"', '"measured":"0')
+    else:
+        path.write_text(re.sub(r'"values":{[^}]*}', '"values":{}', "".join(lines), count=1), encoding="ascii")
+    same, text = verified()
+    assert not same and f"gone since the parent commit: {path.relative_to(tmp_path)}" in text
+
+
+def test_a_withdrawn_row_is_not_gone(study: Path, tmp_path: Path) -> None:
+    committed(tmp_path, study)
+    path = file_of(study, "delay")
+    lines = path.read_text(encoding="ascii").splitlines()
+    last = json.loads(lines[-1])
+    lines[-1] = json.dumps({**last, "values": {}, "withdrawn": "a wrong clock"})
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    same, text = verified()
+    assert same and "gone since" not in text

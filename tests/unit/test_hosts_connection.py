@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longfat.backends import hosts
 from longfat.backends.testbed.connect.connection import (
     EXCHANGES,
+    Clock,
     Connections,
     HostFailed,
     read_clock,
     ssh_command,
 )
 from longfat.backends.testbed.inventory import Host
+from longfat.system.errors import RigError
 
 SENDER = Host("sender", "sender", "192.0.2.1", 2222, "root", ("one",), "")
 
@@ -70,3 +73,13 @@ def test_the_true_offset_is_within_the_uncertainty(offset: int, delays: list[tup
     clock = read_clock(lambda: next(following))
     assert abs(clock.offset_ns - offset) <= clock.uncertainty_ns + 1
     assert clock.uncertainty_ns == min(there + back for there, back in delays) // 2
+
+
+def test_a_commander_too_far_from_a_host_is_refused_before_any_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    trips_ms = {"near": 19, "far": 21}
+    monkeypatch.setattr(Connections, "clock", lambda self, name: Clock(0, trips_ms[name] * 500_000))
+    connections = Connections([], Path(), b"")
+    assert hosts._read_clocks(connections, ("near",)).keys() == {"near"}
+    with pytest.raises(RigError) as caught:
+        hosts._read_clocks(connections, ("near", "far"))
+    assert caught.value.where == "far" and "router" in str(caught.value.hint)

@@ -20,11 +20,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from longfat.backends.testbed.connect.connection import ssh_options
 from longfat.backends.testbed.folder import lab_folder
 from longfat.backends.testbed.inventory import read_inventory
 from longfat.backends.testbed.provision import lifecycle, local
 from longfat.backends.testbed.provision.changes import Changes, Price, describe, read_changes
-from longfat.backends.testbed.provision.labs import use_lab
+from longfat.backends.testbed.provision.existing import inventory_of
+from longfat.backends.testbed.provision.labs import ENVIRONMENTS, use_lab
 from longfat.backends.testbed.provision.terraform import interrupts_for_child
 from longfat.builds.kernel import KernelBuild
 from longfat.cli import app
@@ -58,7 +60,7 @@ class Labs:
     def lab(self, name: str, variables: object = VARIABLES) -> Path:
         folder = self.folder / name
         folder.mkdir(parents=True)
-        (folder / "lab.tfvars.json").write_text(json.dumps(variables))
+        (folder / "lab.yaml").write_text(json.dumps(variables))
         return folder
 
 
@@ -107,15 +109,15 @@ def test_a_folder_of_labs_that_ssh_cannot_name_is_refused_before_anything_is_mad
 @pytest.mark.parametrize(
     ("environment", "text", "keys"),
     [
-        ("libvirt", '{"tags": {},\n "hosts" {}}', ["lab.tfvars.json:2:"]),
-        ("libvirt", "[]", ["lab.tfvars.json"]),
+        ("libvirt", '{"tags": {},\n "hosts" {}}', ["lab.yaml:2:"]),
+        ("libvirt", "[]", ["lab.yaml"]),
         ("libvirt", '{"tags": {}, "hosts": {}, "link": {}}', ["image_url: ", "link: "]),
-        ("existing", '{"tags": {},\n "hosts" {}}', ["lab.tfvars.json:2:"]),
+        ("existing", '{"tags": {},\n "hosts" {}}', ["lab.yaml:2:"]),
         ("existing", '{"tag": {}, "hosts": {"a": {"roles": "sender"}, "b": 7}}', ["tag: ", "tags: ", "roles: ", "b: "]),
         (
             "existing",
             json.dumps({"tags": TAGS, "hosts": {"a": {"role": "sender"}}}),
-            ["hosts[0].ssh: ", "hosts[0].nics: "],
+            ["hosts.a.ssh: ", "hosts.a.nics: "],
         ),
         ("libvirt", json.dumps(VARIABLES | {"tags": TAGS | {"expires": PAST}}), [PAST]),
         ("latitude", "{}", [f"{name}: " for name in ("tags", "project", "site", "plan", "ssh_prefixes")]),
@@ -124,7 +126,7 @@ def test_a_folder_of_labs_that_ssh_cannot_name_is_refused_before_anything_is_mad
 def test_all_wrong_variables_are_named_and_nothing_is_made(
     labs: Labs, environment: str, text: str, keys: list[str]
 ) -> None:
-    (labs.lab(environment) / "lab.tfvars.json").write_text(text)
+    (labs.lab(environment) / "lab.yaml").write_text(text)
     output = call("up", environment, "--yes", status=2)
     assert [key for key in keys if key not in output] == []
     assert "apply" not in labs.called
@@ -134,7 +136,7 @@ def test_without_a_terminal_nothing_is_made_or_destroyed_unless_told(labs: Labs)
     folder = labs.lab("libvirt")
     assert '+ some_machine.this["sender"]' in call("up", "libvirt", status=2)
     assert "apply" not in labs.called
-    assert names(folder) == {"lab.tfvars.json", ".terraform"}
+    assert names(folder) == {"lab.yaml", "given.tfvars.json", ".terraform"}
     call("up", "libvirt", "--yes")
     assert '- some_machine.this["sender"]' in call("down", "libvirt", status=2)
     assert names(folder) >= {"inventory.json", "known_hosts", "terraform.tfstate"}
@@ -162,6 +164,8 @@ def test_a_lab_comes_up_once_and_its_inventory_is_written_again(labs: Labs) -> N
     assert labs.called == ["init", "plan", "show", "apply", "output"]
     assert (folder / "known_hosts").read_text() == "192.0.2.1 ssh-ed25519 AAAA\n192.0.2.2 ssh-ed25519 AAAA\n"
     assert "plan" not in names(folder)
+    private = ("terraform.tfstate", "given.tfvars.json", "inventory.json")
+    assert {oct((folder / name).stat().st_mode & 0o777) for name in private} == {"0o600"}
 
     (folder / "inventory.json").write_text("{damaged")
     assert "nothing to do" in call("up", "libvirt", "--yes")
@@ -185,7 +189,7 @@ def test_a_lab_that_failed_half_way_keeps_its_state_and_continues(
     call("down", "--lab", "mine", "--yes", status=3)
     failing.unlink()
     call("down", "--lab", "mine", "--yes")
-    assert names(folder) == {"lab.tfvars.json"}
+    assert names(folder) == {"lab.yaml"}
 
 
 def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +229,7 @@ def test_a_plan_is_read_by_its_actions() -> None:
 def test_a_local_lab_needs_no_variables_and_leaves_nothing(labs: Labs) -> None:
     call("up", "local", "--yes")
     folder = labs.folder / "local"
-    variables = json.loads((folder / "chosen.tfvars.json").read_text())
+    variables = json.loads((folder / "chosen.json").read_text())
     assert variables["ssh_public_key"] == "ssh-ed25519 AAAA"
     assert len({host["ssh_port"] for host in variables["hosts"].values()}) == 3
     assert oct(folder.stat().st_mode & 0o777) == "0o700"
@@ -236,7 +240,7 @@ def test_a_local_lab_needs_no_variables_and_leaves_nothing(labs: Labs) -> None:
     folder = labs.lab("local", {"accelerator": "kvm"})
     call("up", "local", "--yes")
     call("down", "local", "--yes")
-    assert names(folder) == {"lab.tfvars.json"}, "variables of the user stay"
+    assert names(folder) == {"lab.yaml"}, "variables of the user stay"
 
 
 def test_a_lab_of_another_environment_is_left_alone(labs: Labs) -> None:
@@ -272,7 +276,7 @@ def test_machines_that_exist_already_become_a_lab_without_terraform_and_are_left
     assert [host.role for host in read_inventory(farm).hosts] == ["worker", "worker"]
     assert "farm: existing, study any, owner me, 2 resources, no expiry" in call("list")
     call("down", "--lab", "farm")
-    assert names(farm) == {"lab.tfvars.json"}
+    assert names(farm) == {"lab.yaml"}
 
 
 def test_the_workers_of_a_lab_execute_runs_through_its_own_ssh(farm: Path) -> None:
@@ -361,11 +365,74 @@ def test_machines_are_looked_at_before_the_question_and_restart_only_after_it(
     assert [words[-2:] for words in calls()[1:]] == [["--tags", "preflight"], ["--skip-tags", "preflight"]]
 
 
-def test_a_ceiling_of_life_and_cost_refuses_a_lab_before_it_is_made(labs: Labs) -> None:
-    labs.lab("libvirt", VARIABLES | {"tags": TAGS | {"expires": "2999-01-01T00:00:00Z"}})
-    for words in (["--max-hours", "5"], ["--max-cost", "3"], ["--max-cost", "3", "--hourly-price", "0.5"]):
-        assert words[0] in call("up", "libvirt", "--yes", *words, status=2)
-    assert "apply" not in labs.called
+def hours_of(folder: Path) -> float:
+    """Return the hours from now to the expiry that Terraform was given."""
+    end = datetime.fromisoformat(json.loads((folder / "given.tfvars.json").read_text())["tags"]["expires"])
+    return (end - datetime.now(UTC)).total_seconds() / 3600
+
+
+@pytest.mark.parametrize(
+    ("words", "hours"),
+    [
+        (["--max-hours", "5"], 5),
+        (["--max-cost", "3", "--hourly-price", "0.5"], 6),
+        (["--max-cost", "3", "--hourly-price", "0.5", "--max-hours", "2"], 2),
+    ],
+)
+def test_a_ceiling_becomes_the_expiry_and_stays_until_another_is_stated(
+    labs: Labs, words: list[str], hours: float
+) -> None:
+    folder = labs.lab("libvirt", VARIABLES | {"tags": TAGS | {"expires": "2999-01-01T00:00:00Z"}})
+    call("up", "libvirt", "--yes", *words)
+    assert hours_of(folder) == pytest.approx(hours, abs=0.1)
+    call("up", "libvirt", "--yes")
+    assert hours_of(folder) == pytest.approx(hours, abs=0.1)
+    call("up", "libvirt", "--yes", "--max-hours", "9")
+    assert hours_of(folder) == pytest.approx(9, abs=0.1)
+
+
+def test_an_expiry_before_the_ceiling_counts(labs: Labs) -> None:
+    folder = labs.lab("libvirt", VARIABLES | {"tags": TAGS | {"expires": "2098-07-06T05:04:03Z"}})
+    call("up", "libvirt", "--yes", "--max-hours", "9999999")
+    assert json.loads((folder / "given.tfvars.json").read_text())["tags"]["expires"] == "2098-07-06T05:04:03Z"
+
+
+@pytest.mark.parametrize("words", [["--max-cost", "3"], []])
+def test_a_rented_lab_has_an_end_and_a_highest_cost_a_price(labs: Labs, words: list[str]) -> None:
+    call("init", "aws")
+    folder = labs.folder / "aws"
+    text = (folder / "lab.yaml").read_text()
+    (folder / "lab.yaml").write_text(re.sub("  expires.*\n", "", text))
+    assert "--max-" in call("up", "aws", "--yes", *words, status=2)
+    assert labs.called == []
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_the_example_of_each_environment_is_accepted_and_kept(labs: Labs, environment: str) -> None:
+    call("init", environment, "--lab", "new")
+    folder = labs.folder / "new"
+    assert (folder / "lab.yaml").read_text().startswith("# ")
+    call("init", environment, "--lab", "new", status=2)
+    if environment == "existing":
+        assert [host["role"] for host in inventory_of(folder)["hosts"]] == ["worker", "worker"]
+    else:
+        assert "create 1:" in call("up", environment, "--lab", "new", status=2)
+
+
+def test_workers_are_written_by_their_addresses(labs: Labs) -> None:
+    call("init", "existing", "--lab", "new", "--host", "ann@192.0.2.9:2222", "--host", "192.0.2.8")
+    first, second = inventory_of(labs.folder / "new")["hosts"]
+    assert first["ssh"] == {"address": "192.0.2.9", "port": 2222, "user": "ann", "host_key": None}
+    assert second["ssh"]["address"] == "192.0.2.8"
+    assert "--host" in call("init", "existing", "--lab", "b", "--host", "a b", status=2)
+    assert "--host" in call("init", "libvirt", "--lab", "b", "--host", "a", status=2)
+
+
+def test_the_lab_s_own_key_is_the_only_one_that_ssh_offers(farm: Path) -> None:
+    (host, _) = read_inventory(farm).hosts
+    assert "IdentitiesOnly=yes" not in ssh_options(host, farm)
+    (farm / "id_ed25519").touch()
+    assert "IdentitiesOnly=yes" in ssh_options(host, farm)
 
 
 @pytest.mark.parametrize("environment", ["local", "libvirt"])
@@ -373,7 +440,7 @@ def test_workers_are_machines_of_one_kind_without_links(labs: Labs, environment:
     if environment == "libvirt":
         labs.lab(environment)
     call("up", environment, "--workers", "3", "--yes")
-    chosen = json.loads((labs.folder / environment / "chosen.tfvars.json").read_text())
+    chosen = json.loads((labs.folder / environment / "chosen.json").read_text())
     assert {host["role"] for host in chosen["hosts"].values()} == {"worker"}
     assert len(chosen["hosts"]) == 3 and chosen["links"] == {}
 

@@ -69,6 +69,17 @@ def test_a_difference_of_runs_that_nothing_joins_is_that_of_welch() -> None:
     assert gap.spread.degrees == pytest.approx((5 / 3) ** 2 / ((1 / 3) ** 2 / 2 + (4 / 3) ** 2 / 2))
 
 
+def test_scenarios_whose_runs_are_byte_identical_one_by_one_do_not_differ() -> None:
+    prior = Prior(variance=900.0, degrees=4.0)
+    runs = {k: (("e", k), value) for k, value in enumerate((712.0, 705.5, 731.25))}
+    short, long = (stratified({name: runs}, prior) for name in ("short", "long"))
+    assert difference(short, long).interval() == (0.0, 0.0)
+    assert ratio(short, long).interval() == (1.0, 1.0)
+    another = stratified({"long": {**runs, 3: (("e", 3), 712.0)}}, prior)
+    low, high = difference(short, another).interval()
+    assert low < high
+
+
 def test_runs_that_go_together_are_paired_by_repetition_and_the_gain_is_told() -> None:
     shape = [0.0, 10.0, -7.0, 4.0, -3.0]
     one, other = estimate([value + 0.1 * k for k, value in enumerate(shape)], name="a"), estimate(shape, name="b")

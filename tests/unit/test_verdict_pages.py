@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import re
 from pathlib import Path
@@ -61,6 +62,22 @@ def test_the_pages_over_all_studies_are_those_of_the_committed_evidence() -> Non
     for page, lines in (("docs/findings.md", overview), ("README.md", studies_table)):
         text = (ROOT / page).read_text(encoding="utf-8")
         assert text == between(text, lines(evidenced_papers(Console()))), "./just evidence merge writes it again"
+
+
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_the_causes_are_of_all_claims_that_differ_and_of_no_reproduced_one(folder: Path) -> None:
+    found = evidence_in(folder)
+    assert found is not None
+    words = {item.verdict.claim: item.verdict.verdict for item in found.judged}
+    section = (folder / README).read_text("utf-8").partition("## What differs")[2].partition("\n## ")[0]
+    # Rows about another backend, which has no evidence, are by its references.
+    rows = [line.split(" | ")[1] for line in section.splitlines() if re.match(r"\| (?!ns-2)", line)]
+    patterns = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    named = {name: fnmatch.filter(words, name) for name in patterns}
+    assert all(named.values()), "no claim has such a name"
+    every = {claim for claims in named.values() for claim in claims}
+    assert [claim for claim in sorted(every) if words[claim] == "reproduced"] == []
+    assert [claim for claim, word in words.items() if word == "not reproduced" and claim not in every] == []
 
 
 # A quantity: a number that no comment computes, and its unit.

@@ -20,14 +20,15 @@ STUDY = """\
 format: 2
 study: example
 title: Two flows of one algorithm
-algorithms: {reno: {cca: reno}}
+algorithms: {reno: {cca: reno}, cubic: {cca: cubic}}
 defaults: {repetitions: 5, probes: {queues: null}}
 experiments:
   - id: feeders
     topology: {kind: dumbbell, rate: 50 Mbit/s, rtt: 0 ms, senders: 2, bottleneck_queue: {limit: 60}}
     flows:
-      - {name: a, from: client1, to: server, algorithm: reno, duration: 6 s, start_jitter: 1 ms}
-      - {name: b, from: client2, to: server, algorithm: reno, duration: 6 s, start_jitter: 1 ms}
+      - {name: a, from: client1, to: server, algorithm: "${cca}", duration: 6 s, start_jitter: 1 ms}
+      - {name: b, from: client2, to: server, algorithm: "${cca}", duration: 6 s, start_jitter: 1 ms}
+    sweep: {product: {cca: [reno, cubic]}}
     repetitions: 3
   - id: distances
     topology:
@@ -40,9 +41,9 @@ experiments:
       further_delays: [0 ms, "${further}"]
       bottleneck_queue: {limit: 20}
     flows:
-      - {name: a, from: client1, to: server1, algorithm: reno, duration: 20 s, start_jitter: 10 ms}
-      - {name: b, from: client2, to: server2, algorithm: reno, duration: 20 s, start_jitter: 10 ms}
-    sweep: {product: {further: [400 us, 800 us]}}
+      - {name: a, from: client1, to: server1, algorithm: "${cca}", duration: 20 s, start_jitter: 10 ms}
+      - {name: b, from: client2, to: server2, algorithm: "${cca}", duration: 20 s, start_jitter: 10 ms}
+    sweep: {product: {cca: [reno, cubic], further: [400 us, 800 us]}}
 """
 STUDENT = 2.776  # 97.5 % of Student's t with 4 degrees of freedom
 
@@ -65,16 +66,18 @@ def shares(runs: tuple[PlannedRun, ...], folder: Path, experiment: str, **factor
     return found
 
 
+@pytest.mark.parametrize("cca", ["reno", "cubic"])
 def test_no_flow_is_locked_out_where_access_links_have_the_rate_of_the_bottleneck(
-    runs: tuple[PlannedRun, ...], tmp_path: Path
+    cca: str, runs: tuple[PlannedRun, ...], tmp_path: Path
 ) -> None:
-    found = shares(runs, tmp_path, "feeders")
+    found = shares(runs, tmp_path, "feeders", cca=cca)
     assert len(set(found)) > 1
     assert min(found) > 0.2 and max(found) < 0.8
 
 
-def test_half_a_packets_time_of_distance_makes_no_step(runs: tuple[PlannedRun, ...], tmp_path: Path) -> None:
-    near, far = (shares(runs, tmp_path, "distances", further=us) for us in (400, 800))
+@pytest.mark.parametrize("cca", ["reno", "cubic"])
+def test_half_a_packets_time_of_distance_makes_no_step(cca: str, runs: tuple[PlannedRun, ...], tmp_path: Path) -> None:
+    near, far = (shares(runs, tmp_path, "distances", cca=cca, further=us) for us in (400, 800))
     half_widths = [STUDENT * statistics.stdev(found) / len(found) ** 0.5 for found in (near, far)]
     assert abs(statistics.mean(far) - statistics.mean(near)) < sum(half_widths)
 

@@ -25,19 +25,6 @@ variable "name" {
   }
 }
 
-variable "links" {
-  description = "Links between two machines each, by name."
-  type = map(object({
-    a = string
-    b = string
-  }))
-  default = {
-    direct = { a = "sender", b = "receiver" }
-    left   = { a = "sender", b = "router" }
-    right  = { a = "router", b = "receiver" }
-  }
-}
-
 variable "ssh_public_key" {
   description = "Public key with access, a line of authorized_keys."
   type        = string
@@ -79,12 +66,5 @@ module "first_boot" {
 
   ssh_public_keys = [trimspace(var.ssh_public_key)]
   ssh_prefixes    = var.ssh_prefixes
-}
-
-locals {
-  ends = {
-    for end in flatten([
-      for name, link in var.links : [for host in [link.a, link.b] : { link = name, host = host }]
-    ]) : "${end.link}/${end.host}" => end if contains(keys(var.hosts), end.host)
-  }
+  expires         = var.tags.expires
 }

@@ -1,29 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``check``: name every problem of a study."""
+"""``check``: name every problem of a study, or print the JSON Schema of one of its files."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated
+import json
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import typer
+from pydantic import BaseModel
 
 from longfat.cli.console import WARNING, Output, say
-from longfat.cli.options import Study
+from longfat.cli.options import MaybeStudy
 from longfat.cli.study import find_study, require_effects
 from longfat.data.study_folder import StudyFolder
+from longfat.figures import KINDS
+from longfat.figures.document import FiguresDocument
 from longfat.relations.claim_lint import without_oracle
-from longfat.relations.claims import counted_claims
+from longfat.relations.claims import ClaimsDocument, counted_claims
+from longfat.relations.headlines import HeadlinesDocument
+from longfat.study.schema.json_schema import JsonSchema
+from longfat.study.study_schema import json_schema
 from longfat.system.errors import Problem, StudyError
 from longfat.system.trust import agree
+
+FORMAT = 2  # format of the files that the schemas describe
+File = Literal["study", "claims", "figures", "headlines"]
+DOCUMENTS: Mapping[File, type[BaseModel]] = {
+    "claims": ClaimsDocument,
+    "figures": FiguresDocument,
+    "headlines": HeadlinesDocument,
+}
 
 
 def check(
     out: Output,
-    study: Study,
+    study: MaybeStudy = None,
+    schema: Annotated[File | None, typer.Option(help="print the JSON Schema of this file of studies instead")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="let the study's programs run with your rights")] = False,
 ) -> bool | int:
     """Check manifest, claims, headlines and figures of a study, and name every problem."""
+    if schema:
+        sys.stdout.write(json.dumps(schema_of(schema), indent=2) + "\n")
+        return True
+    if study is None:
+        raise StudyError("no study is named", hint="`longfat check STUDY`; `./just check` alone runs the linters")
     folder = find_study(study)
     if trust:
         for program in folder.programs:
@@ -65,3 +88,33 @@ def _summary(folder: StudyFolder) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def schema_of(file: File) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of study.yaml, or of another file of a study.
+
+    It is never stricter than the loader of the file. A relation is plain text in the schema, because only the loader
+    has the names of the study.
+    """
+    schema = json_schema() if file == "study" else _schema_of_relations(file)
+    return schema | {"$id": f"urn:longfat:schema:{file}:{FORMAT}", "title": f"{file}.yaml of a Longfat study"}
+
+
+def _schema_of_relations(file: File) -> dict[str, Any]:
+    schema = DOCUMENTS[file].model_json_schema(schema_generator=JsonSchema)
+    schema["$schema"] = JsonSchema.schema_dialect
+    for name, kind in KINDS.items() if file == "figures" else ():
+        figure = schema["$defs"][kind.__name__]
+        _allow_like(figure, name)
+        for key in ("paper", "hypothesis"):
+            figure["properties"][key]["anyOf"].append({"type": "string"})
+    return schema
+
+
+def _allow_like(figure: dict[str, Any], kind: str) -> None:
+    """Make all keys optional that a figure with ``like`` takes from an earlier figure."""
+    own = [kind, "title"]
+    further = [key for key in figure["required"] if key not in own]
+    figure["required"] = own
+    if further:
+        figure["anyOf"] = [{"required": ["like"]}, {"required": further}]

@@ -13,16 +13,15 @@ from rich.console import Console
 from longfat.backends.testbed.folder import VARIABLES
 from longfat.backends.testbed.provision import lifecycle
 from longfat.backends.testbed.provision.changes import (
-    Ceiling,
     Price,
     describe,
     describe_resources,
     read_changes,
-    refuse_beyond,
     refuse_expired,
 )
 from longfat.backends.testbed.provision.existing import EXISTING, inventory_of
 from longfat.backends.testbed.provision.labs import ENVIRONMENTS, RENTED, Lab, all_labs, open_lab
+from longfat.backends.testbed.provision.variables import Ceiling, write_example
 from longfat.cli.console import say
 from longfat.cli.options import Yes
 from longfat.system.errors import RigError, StudyError
@@ -34,6 +33,20 @@ Environment = Annotated[str | None, typer.Argument(help=f"{NAMES}: the lab's nam
 Name = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: the name of its environment)")]
 
 
+def init(
+    console: Console,
+    environment: Annotated[str, typer.Argument(help=NAMES)],
+    name: Name = None,
+    host: Annotated[list[str] | None, typer.Option(help="a worker of `existing`, [USER@]ADDRESS[:PORT]")] = None,
+) -> None:
+    """Write a commented example of the variables of a lab, for you to edit."""
+    if host and environment != EXISTING:
+        raise StudyError(f"only environment {EXISTING} takes hosts", where="--host")
+    lab = open_lab(environment, name)
+    say(console, f"edit {write_example(lab.folder, environment, tuple(host or ()))}")
+    say(console, f"next: {lab.command('up')}")
+
+
 def up(
     console: Console,
     environment: Annotated[str, typer.Argument(help=NAMES)],
@@ -42,15 +55,16 @@ def up(
     hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
     currency: Annotated[str, typer.Option(help="currency of that price")] = "USD",
     workers: Annotated[int, typer.Option(min=0, help="machines that execute runs in virtual time, and no others")] = 0,
-    max_hours: Annotated[float | None, typer.Option(min=0, help="refuse a lab that may live longer")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="refuse a lab that may cost more")] = None,
+    max_hours: Annotated[float | None, typer.Option(min=0, help="the lab ends by itself after that")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="the lab ends by itself before it costs more")] = None,
 ) -> None:
     """Print the planned machines and their cost, ask, make them, and write the lab's inventory."""
-    price = Price(hourly_price, currency)
+    price, now = Price(hourly_price, currency), datetime.now(UTC)
+    life = Ceiling(max_hours, max_cost).life(price)
     lab = open_lab(environment, name)
     again = f"{lab.command('up')} continues; {lab.command('down')} removes what exists"
     with lifecycle.lock_lab(lab):
-        lifecycle.prepare(lab, lambda line: say(console, line), workers)
+        lifecycle.prepare(lab, lambda line: say(console, line), workers, life, now)
     with lifecycle.lock_lab(lab):  # the folder exists now
         if environment == EXISTING:
             inventory = inventory_of(lab.folder)
@@ -64,18 +78,16 @@ def up(
         plan = terraform.plan()
         changes = read_changes(plan) if plan else None
         if changes and changes.resources:
-            now = datetime.now(UTC)
             for line in describe(changes, price, now, rented=environment in RENTED):
                 say(console, line)
             refuse_expired(changes, now, str(lab.folder / VARIABLES))
-            refuse_beyond(Ceiling(max_hours, max_cost), changes, price, now)
             _confirm(lab, yes)
         else:
             say(console, f"lab {lab.name} is up already: nothing to do")
         if plan:
             terraform.apply()
+        say(console, f"lab {lab.name} is up: {lab.folder}")
         lifecycle.note_inventory(lab, terraform.inventory())
-    say(console, f"lab {lab.name} is up: {lab.folder}")
     say(console, f"next: {lab.command('provision')}")
 
 
@@ -180,4 +192,4 @@ def _confirm(lab: Lab, yes: bool) -> None:
         raise StudyError(f"nothing was changed: {typed!r} is not the name of the lab, {lab.name}")
 
 
-COMMANDS = (up, provision, down, list_, sweep)
+COMMANDS = (init, up, provision, down, list_, sweep)

@@ -27,6 +27,7 @@ from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.baselines import Baseline
 from longfat.evidence.compare import difference, sample_of
+from longfat.evidence.history import Since, since_parent
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.required_values import required_selections
 from longfat.evidence.rows import Row
@@ -91,20 +92,29 @@ def repeat_sample(
 ) -> bool:
     """Repeat a sample of the evidence; return whether all of it is byte-identical. Without evidence the result is True.
 
+    Rows that are new or changed since the parent commit are drawn first. The result is also False if a row, a value or
+    a record of a criterion is gone since then.
+
     ``budget`` is in seconds of wall time. In the order drawn, runs are left out that do not fit into the rest of it, by
     the plan's model: a row's own seconds decide nothing. The result is also False if no run fits.
     """
     known = known_baselines()
     folders = [find_study(name)] if name else studies_with_evidence()
+    since = since_parent(repository_root(), folders[0].name if name else None)
+    gone = _print_losses(since, out)
     kept = [one for folder in folders for one in rows_that_count(folder, known, baseline)]
     if not kept:
         say(out, "no evidence is committed yet, so there is nothing to repeat")
-        return True
+        return not gone
+    new = [one for one in kept if since and (one.folder.name, one.row.line()) in since.new]
     try:
-        drawn = sample_of([(one.group, one.name, one) for one in kept], wanted, seed)
+        drawn = _drawn(kept, new, wanted, seed)
     except ValueError as error:
         raise StudyError(str(error), where="--sample") from error
     sample = drawn if budget is None else within(drawn, budget * job_count(jobs))
+    if new:
+        fresh = sum(one in new for one in sample)
+        say(out, f"{fresh} of {len(new)} runs that are new or changed since the parent commit are among them")
     left = f"; {len(drawn) - len(sample)} of the sample exceed the budget" if len(sample) < len(drawn) else ""
     say(out, f"{len(sample)} of {len(kept)} runs of the evidence are repeated (seed {seed}){left}")
     mismatches = repeat(sample, jobs, out)
@@ -118,7 +128,29 @@ def repeat_sample(
                 say(out, f"  no baseline lists {one.text()}, which may be the cause")
     differing = [{"run": one.name, "what": one.text, "kept": str(one.place)} for one in mismatches]
     out.result(seed=seed, evidence=len(kept), sample=len(sample), identical=same, differing=differing)
-    return bool(sample) and not mismatches
+    return bool(sample) and not mismatches and not gone
+
+
+def _print_losses(since: Since | None, console: Console) -> tuple[str, ...]:
+    """Print and return what is gone from the evidence since the parent commit."""
+    if since is None:
+        say(console, "no parent commit is here: nothing shows whether rows are gone")
+        return ()
+    for line in since.gone:
+        say(console, f"gone since the parent commit: {line}")
+    return since.gone
+
+
+def _drawn(kept: Sequence[Kept], new: Sequence[Kept], wanted: str, seed: int) -> list[Kept]:
+    """Draw a sample of the rows, first of those that are new."""
+    count = len(_sampled(kept, wanted, seed))
+    first = _sampled(new, str(count), seed)
+    names = {one.name for one in first}
+    return [*first, *(one for one in _sampled(kept, str(len(kept)), seed) if one.name not in names)][:count]
+
+
+def _sampled(rows: Sequence[Kept], wanted: str, seed: int) -> list[Kept]:
+    return sample_of([(one.group, one.name, one) for one in rows], wanted, seed)
 
 
 def within(drawn: Iterable[Kept], seconds: float) -> list[Kept]:

@@ -201,7 +201,7 @@ def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, poo
     pool = pool or Pool(dataset)
     rows = _measured(dataset, selection, least, pool)
     values: dict[Hashable, dict[Hashable, tuple[Hashable, float]]] = {
-        scenario: {run.run_id: (pool.block(run), value) for run, value in row.distinct}
+        scenario: {run.measured or run.run_id: (pool.block(run), value) for run, value in row.distinct}
         for scenario, row in rows.items()
     }
     return stratified(values, prior, metric.bounds, _repeats(rows), _between(rows))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import scipy
@@ -60,12 +60,21 @@ class Stratum:
         pulls = {run: (block, weight * pull) for run, (block, pull) in self.pulls.items()}
         return Stratum(pulls, weight**2 * self.prior, self.prior_degrees)
 
+    @property
+    def moves(self) -> bool:
+        """Whether any run pulls the estimate away from its mean."""
+        return any(pull for _, pull in self.pulls.values())
+
     def joined(self, other: Stratum) -> Stratum:
-        """Return the sum of both: the pulls of one run add up, even from different metrics."""
+        """Return the sum of both: the pulls of one run add up, even from different metrics.
+
+        A value less itself has no error, whatever the sisters say.
+        """
         pulls = dict(self.pulls)
         for run, (block, pull) in other.pulls.items():
             pulls[run] = (block, pull + (pulls[run][1] if run in pulls else 0.0))
-        return Stratum(pulls, self.prior + other.prior, min(self.prior_degrees, other.prior_degrees))
+        joined = Stratum(pulls, self.prior + other.prior, min(self.prior_degrees, other.prior_degrees))
+        return joined if joined.moves or not self.moves else replace(joined, prior=0.0)
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,7 @@ class Estimate:
     @property
     def exact(self) -> bool:
         """Whether it has no error, because it is computed or its runs have no randomness."""
-        return not any(pull for one in self.strata.values() for _, pull in one.pulls.values())
+        return not any(one.moves for one in self.strata.values())
 
     @property
     def range(self) -> float:
@@ -113,13 +122,14 @@ class Estimate:
     @cached_property
     def spread(self) -> Spread:
         """The standard error. Runs of a block count as dependent unless a test accepts independence."""
-        variance, degrees = _satterthwaite((one.variance, one.degrees) for one in self.strata.values())
+        distinct = list(self._distinct())
+        variance, degrees = _satterthwaite((one.variance, one.degrees) for one in distinct)
         blocked, block_degrees = _satterthwaite(self._blocks())
         if not blocked and not variance:
             return Spread(0.0, 1.0)
-        raw = math.fsum(Stratum(one.pulls).variance for one in self.strata.values())
-        gain = raw / blocked if blocked > 0 and len(self.strata) > 1 else None
-        if len(self.strata) < 2 or block_degrees == 0:
+        raw = math.fsum(Stratum(one.pulls).variance for one in distinct)
+        gain = raw / blocked if blocked > 0 and len(distinct) > 1 else None
+        if len(distinct) < 2 or block_degrees == 0:
             return Spread(math.sqrt(variance), degrees)
         alone = scipy.special.fdtrc(block_degrees, max(degrees, 1.0), blocked / variance) if variance else 0.0
         if min(self.together, alone) >= TOGETHER:
@@ -128,6 +138,14 @@ class Estimate:
         prior = min(one.prior_degrees for one in self.strata.values())
         mixed = (prior * variance + block_degrees * blocked) / (prior + block_degrees)
         return Spread(math.sqrt(max(blocked, mixed)), block_degrees, gain)
+
+    def _distinct(self) -> Iterable[Stratum]:
+        """Return the strata; scenarios whose runs are byte-identical, one by one, are the same stratum."""
+        found: dict[frozenset[Hashable], Stratum] = {}
+        for one in self.strata.values():
+            runs = frozenset(one.pulls)
+            found[runs] = found[runs].joined(one) if runs in found else one
+        return found.values()
 
     def _blocks(self) -> list[tuple[float, float]]:
         """Return variance and degrees of freedom of each group of blocks, with its repetitions as replicates."""

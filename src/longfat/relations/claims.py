@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from longfat.relations.bind import RelationError
 from longfat.relations.nodes import terms_of
@@ -35,9 +35,12 @@ def placed(text: str, error: RelationError) -> str:
 
 RelationText = Annotated[f.Text, AfterValidator(_syntax)]
 _Listed = BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
-Relations = Annotated[tuple[RelationText, ...], _Listed]
+_OneOrSeveral = WithJsonSchema(
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+)
+Relations = Annotated[tuple[RelationText, ...], _Listed, _OneOrSeveral]
 # Relations in which `${COLUMN}` is replaced by the row's value.
-Templates = Annotated[tuple[f.Text, ...], _Listed]
+Templates = Annotated[tuple[f.Text, ...], _Listed, _OneOrSeveral]
 
 
 class PaperStatement(Closed):

@@ -6,14 +6,14 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from longfat.study.catalog.ccas import PARAMETER_SYSCTLS
 from longfat.study.catalog.kernels import KERNELS
 from longfat.study.catalog.offloads import OFFLOADS
 from longfat.study.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 from longfat.study.catalog.sysctls import MACHINE_SYSCTLS
-from longfat.study.schema.fields import among, fault, surrounding
+from longfat.study.schema.fields import Check, among, fault, surrounding
 from longfat.study.schema.names import shown
 
 _SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
@@ -46,6 +46,6 @@ BaseKernelName = Annotated[str, among("kernel", KERNELS)]
 KernelName = Annotated[str, surrounding("kernel", KERNELS)]
 StackName = Annotated[str, among("stack", STACKS)]
 OffloadName = Annotated[str, among("offload", OFFLOADS)]
-SysctlName = Annotated[str, AfterValidator(_sysctl_name)]
+SysctlName = Annotated[str, Check(_sysctl_name, {"pattern": f"^{_SYSCTL.pattern}$"})]
 HostSysctlName = Annotated[SysctlName, AfterValidator(_host_sysctl_name)]
-SysctlValue = Annotated[str, BeforeValidator(_sysctl_value)]
+SysctlValue = Annotated[str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]

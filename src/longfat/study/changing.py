@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PlainValidator, ValidationInfo, model_validator
+from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
 from longfat.spec.runspec import Trace
 from longfat.spec.units import Duration, Size
@@ -50,7 +50,7 @@ def _read(given: object, info: ValidationInfo) -> TraceFile:
     return TraceFile(given, trace_of(read_file(Path(folder), given), given))
 
 
-TraceName = Annotated[TraceFile, PlainValidator(_read)]
+TraceName = Annotated[TraceFile, PlainValidator(_read), WithJsonSchema({"type": "string"})]
 
 
 def trace_of(content: bytes, name: str) -> Trace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, PlainValidator, ValidationInfo
+from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema
 
 from longfat.study import catalogued as c
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Piece
@@ -21,7 +21,7 @@ def _read(given: object, info: ValidationInfo) -> Piece:
     return own_file((info.context or {})["folder"], given)
 
 
-Patch = Annotated[Piece, PlainValidator(_read)]
+Patch = Annotated[Piece, PlainValidator(_read), WithJsonSchema({"type": "string", "pattern": r"\S"})]
 
 
 class Kernel(Closed):

@@ -15,21 +15,29 @@ locals {
     "/etc/systemd/system/nftables.service.d/longfat.conf" = file("${path.module}/nftables.service.conf")
   }
 
+  # The machine ends the lab by itself, also if it was off at that time. The role lab_expiry writes the same files.
+  expiry = var.expires == null ? {} : {
+    "/etc/systemd/system/longfat-expiry.service" = file("${path.module}/longfat-expiry.service")
+    "/etc/systemd/system/longfat-expiry.timer" = templatefile("${path.module}/longfat-expiry.timer.tftpl", {
+      expires = formatdate("YYYY-MM-DD hh:mm:ss", var.expires)
+    })
+  }
+
   # JSON is YAML, and needs no quoting by hand.
   cloud_config = {
     ssh_authorized_keys = sort(var.ssh_public_keys)
     ssh_pwauth          = false
     packages            = ["nftables"]
-    write_files = [for path, content in local.filter : {
+    write_files = [for path, content in merge(local.filter, local.expiry) : {
       path        = path
       owner       = "root:root"
       permissions = "0644"
       content     = content
     }]
-    runcmd = [
+    runcmd = concat([
       ["systemctl", "daemon-reload"],
       ["systemctl", "enable", "nftables.service"],
       ["systemctl", "restart", "nftables.service"],
-    ]
+    ], var.expires == null ? [] : [["systemctl", "enable", "--now", "longfat-expiry.timer"]])
   }
 }

@@ -45,3 +45,9 @@ variable "data_plane_prefixes" {
     error_message = "The data plane covers too much of the Internet; allowed: from /8."
   }
 }
+
+variable "expires" {
+  description = "Time (RFC 3339 in UTC) at which the machine powers off by itself; null for never."
+  type        = string
+  default     = null
+}

@@ -9,8 +9,10 @@ from pathlib import Path
 from longfat.system.cache import user_folder
 from longfat.system.errors import StudyError
 
-VARIABLES = "lab.tfvars.json"  # variables of the environment, by the user
-CHOSEN = "chosen.tfvars.json"  # variables with defaults, set by provision.local
+VARIABLES = "lab.yaml"  # variables of the environment, by the user
+CHOSEN = "chosen.json"  # variables with defaults, and the expiry of a ceiling under the name EXPIRES
+EXPIRES = "expires"
+GIVEN = "given.tfvars.json"  # all variables, for Terraform
 SETTINGS = "settings.yml"  # variables of the Ansible roles for all machines, by the user
 STATE = "terraform.tfstate"
 PLAN = "plan"

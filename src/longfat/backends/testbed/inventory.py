@@ -12,6 +12,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from longfat.backends.testbed.folder import INVENTORY
+from longfat.study.schema.names import Path as Path_
+from longfat.study.schema.names import key_text
 from longfat.system.errors import Problem, StudyError
 from longfat.system.home import HOME
 
@@ -73,16 +75,16 @@ def load_inventory(file: Path, hint: str | None = None) -> dict[str, Any]:
         raise StudyError("no lab here: the inventory is missing", where=str(file), hint=hint) from error
     except (OSError, ValueError) as error:
         raise StudyError(f"the lab's inventory is unreadable: {error}", where=str(file), hint=hint) from error
-    if problems := tuple(Problem(str(file), None, key, message) for key, message in problems_of(data)):
+    if problems := tuple(Problem(str(file), None, key_text(path), message) for path, message in problems_of(data)):
         raise StudyError("the lab's inventory is invalid", problems=problems)
     return dict(data)
 
 
-def problems_of(data: Any) -> list[tuple[str, str]]:
-    """Return key and message of each problem of an inventory."""
+def problems_of(data: Any) -> list[tuple[Path_, str]]:
+    """Return place and message of each problem of an inventory."""
     schema = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     faults = sorted(schema.iter_errors(data), key=lambda fault: fault.json_path)
-    return [(fault.json_path, fault.message) for fault in faults] or list(_contradictions(data))
+    return [(tuple(fault.absolute_path), fault.message) for fault in faults] or list(_contradictions(data))
 
 
 def _host(entry: dict[str, Any]) -> Host:
@@ -98,17 +100,17 @@ def _host(entry: dict[str, Any]) -> Host:
     )
 
 
-def _contradictions(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield key and message of each problem that the schema cannot express."""
+def _contradictions(data: dict[str, Any]) -> Iterator[tuple[Path_, str]]:
+    """Yield place and message of each problem that the schema cannot express."""
     names = [host["name"] for host in data["hosts"]]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        yield "hosts", f"two hosts have the name {name!r}"
+        yield ("hosts",), f"two hosts have the name {name!r}"
     ends: dict[str, list[str]] = {}
     for host in data["hosts"]:
         for nic in host["nics"]:
             ends.setdefault(nic["link"], []).append(host["name"])
     for link, hosts in sorted(ends.items()):
         if len(hosts) != 2 or len(set(hosts)) != 2:
-            yield "nics", f"link {link!r} has {len(hosts)} ends on {', '.join(hosts)}; a link has two, on two hosts"
+            yield ("nics",), f"link {link!r} has {len(hosts)} ends on {', '.join(hosts)}; a link has two, on two hosts"
     for link in sorted(data.get("paths", {}).keys() - ends.keys()):
-        yield f"paths.{link}", f"unknown link; allowed: {', '.join(sorted(ends))}"
+        yield ("paths", link), f"unknown link; allowed: {', '.join(sorted(ends))}"

@@ -74,6 +74,11 @@ class _LimitText:
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
 
+    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
+        units = "|".join(unit for kind in self.kinds for unit in kind.units)
+        text = {"type": "string", "pattern": rf"^\s*\+?[0-9]{{1,15}}(\.[0-9]{{1,15}})?\s*({units})\s*$"}
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_PACKETS}, text]}
+
     def read(self, given: object) -> int | Quantity:
         if isinstance(given, int) and not isinstance(given, bool):
             if 1 <= given <= MOST_PACKETS:

@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
 
 from longfat.study.schema.fields import WAITING
+from longfat.study.schema.json_schema import JsonSchema
 from longfat.study.schema.names import Finding, Path, nearest, shown, unknown
 
 _SHAPES = {
@@ -76,22 +76,9 @@ def _kind(path: Path, given: object, tags: str) -> Finding:
     return Finding((*path, "kind"), *unknown("kind", given["kind"], allowed))
 
 
-class _Keys(GenerateJsonSchema):
-    """JSON Schema of a model as far as its keys: without values that JSON Schema does not know, and defaults."""
-
-    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
-        return {}
-
-    def default_schema(self, schema: Any) -> dict[str, Any]:
-        return self.generate_inner(schema["schema"])
-
-    def dict_schema(self, schema: Any) -> dict[str, Any]:
-        return {"additionalProperties": self.generate_inner(schema.get("values_schema", {"type": "any"}))}
-
-
 @cache
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema(schema_generator=_Keys)
+    return model.model_json_schema(schema_generator=JsonSchema)
 
 
 def _keys(node: Mapping[str, Any], schema: Mapping[str, Any], data: Any, path: Path) -> list[str]:

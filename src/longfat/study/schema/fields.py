@@ -7,7 +7,7 @@ Owns the checks that need only the value and the names around it. Must not read 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -22,6 +22,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     Tag,
     ValidationInfo,
+    WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError, core_schema
 
@@ -51,7 +52,15 @@ class Within:
         self, source: type[Quantity], _handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         bounds = source.parse(self.least), source.parse(self.most) if self.most else None
-        return core_schema.no_info_plain_validator_function(lambda given: self._read(source, given, *bounds))
+        return core_schema.no_info_plain_validator_function(
+            lambda given: self._read(source, given, *bounds), metadata={"units": [*source.units]}
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, _handler: Any) -> dict[str, Any]:
+        bounds = f"from {self.least} to {self.most}" if self.most else f"{self.least} or more"
+        units = "|".join(schema["metadata"]["units"])
+        pattern = rf"^\s*\+?[0-9]{{1,15}}(\.[0-9]{{1,15}})?\s*({units})\s*$"
+        return {"type": "string", "description": bounds, "pattern": pattern}
 
     def _read(self, kind: type[Quantity], given: object, least: Quantity, most: Quantity | None) -> Quantity:
         if not isinstance(given, str):
@@ -75,7 +84,21 @@ class Within:
         return f"{self.least} to {self.most}" if self.most else f"{self.least} or more"
 
 
-def matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Annotation of a text: a check, and the equivalent keys of JSON Schema."""
+
+    function: Callable[[str], str]
+    keys: Mapping[str, Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self.function, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(schema), **self.keys}
+
+
+def matching(pattern: re.Pattern[str], what: str) -> Check:
     """Return the annotation of a text that matches ``pattern``; ``what`` describes it in messages."""
 
     def check(given: str) -> str:
@@ -83,10 +106,11 @@ def matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
             raise fault(f"{shown(given)} is not {what}")
         return given
 
-    return AfterValidator(check)
+    # JSON Schema's patterns have no flags; a text needs one character that is not a space.
+    return Check(check, {"pattern": r"\S" if pattern.pattern.startswith("(?") else f"^{pattern.pattern}$"})
 
 
-def among(what: str, allowed: Collection[str]) -> AfterValidator:
+def among(what: str, allowed: Collection[str]) -> Check:
     """Return the annotation of a text among the ``allowed`` ones; ``what`` names them in messages."""
 
     def check(given: str) -> str:
@@ -94,7 +118,7 @@ def among(what: str, allowed: Collection[str]) -> AfterValidator:
             raise fault(*unknown(what, given, allowed))
         return given
 
-    return AfterValidator(check)
+    return Check(check, {"enum": [*allowed]})
 
 
 def surrounding(what: str, known: Collection[str] | None = None) -> AfterValidator:
@@ -172,7 +196,9 @@ FlowCount = Annotated[int, Field(strict=True, ge=1, le=MOST_FLOWS)]
 CountFromZero = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**53 - 1)]
 Number = Annotated[float, BeforeValidator(_number)]
-Percent = Annotated[float, BeforeValidator(_percent)]
+Percent = Annotated[
+    float, BeforeValidator(_percent), WithJsonSchema({"type": "number", "minimum": 0, "exclusiveMaximum": 100})
+]
 # A number or a word, according to the parameter in the catalogue.
 ParameterValue = Annotated[float | str, BeforeValidator(_parameter)]
 

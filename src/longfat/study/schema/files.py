@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema
 
 from longfat.study.schema.fields import fault, matching
 from longfat.study.schema.names import shown
@@ -71,5 +71,6 @@ FileName = Annotated[str, matching(_NAME, "the name of a file, without a folder"
 OwnFile = Annotated[
     Any,
     AfterValidator(_next_to_manifest),
+    WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"}),
     Field(description="a file next to study.yaml"),
 ]

@@ -47,35 +47,38 @@ class Source:
         return Problem(self.file, self.line(finding.path), key_text(finding.path), finding.message, finding.hint)
 
 
-def read_source(path: FilePath) -> Source:
-    """Read a YAML file. Raises StudyError when it is missing, unreadable, too large or not YAML."""
+def read_source(path: FilePath, what: str = "study") -> Source:
+    """Read a YAML file, called ``what`` in messages.
+
+    Raises StudyError when it is missing, unreadable, too large or not YAML.
+    """
     source = Source(file=str(path))
     try:
-        text = _text(path)
+        text = _text(path, what)
         source.sha256 = hashlib.sha256(text.encode()).hexdigest()
         _Reader(text, source).read()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         problem = Problem(str(path), mark.line + 1 if mark else None, "", f"not YAML: {error.problem}")
-        raise StudyError("the study cannot be read", problems=(problem,)) from error
+        raise StudyError(f"the {what} cannot be read", problems=(problem,)) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         reason = str(error).splitlines()[0]
-        raise StudyError(f"the study cannot be read: not YAML: {reason}", where=str(path)) from error
+        raise StudyError(f"the {what} cannot be read: not YAML: {reason}", where=str(path)) from error
     return source
 
 
-def _text(path: FilePath) -> str:
+def _text(path: FilePath, what: str) -> str:
     """Return the file's text. Raises StudyError if it cannot be read."""
-    hint = "name the study.yaml of a folder under experiments/"
+    hint = "name the study.yaml of a folder under experiments/" if what == "study" else None
     try:
         raw = read_plain(path, path.parent, MAX_BYTES)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise StudyError(f"the study cannot be read: {reason}", where=str(path), hint=hint) from error
+        raise StudyError(f"the {what} cannot be read: {reason}", where=str(path), hint=hint) from error
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = f"the study is not UTF-8 text: byte {error.start} is {raw[error.start]:#04x}"
+        message = f"the {what} is not UTF-8 text: byte {error.start} is {raw[error.start]:#04x}"
         raise StudyError(message, where=str(path), hint=hint) from error
 
 

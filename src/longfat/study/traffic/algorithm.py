@@ -13,6 +13,7 @@ from pydantic import (
     Tag,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -31,7 +32,7 @@ def _read(given: object, info: ValidationInfo) -> OwnAlgorithm:
     return own_algorithm((info.context or {})["folder"], given)
 
 
-OwnSource = Annotated[OwnAlgorithm, PlainValidator(_read)]
+OwnSource = Annotated[OwnAlgorithm, PlainValidator(_read), WithJsonSchema({"type": "string", "pattern": r"\S"})]
 
 
 class Algorithm(Closed):

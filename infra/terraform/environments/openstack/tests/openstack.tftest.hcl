@@ -88,6 +88,24 @@ run "contract" {
   }
 }
 
+run "another_prefix_or_image_does_not_erase_a_machine" {
+  command = plan
+  variables {
+    ssh_prefixes = ["198.51.100.0/24"]
+    image        = "CC-Debian12-renamed"
+  }
+  assert {
+    condition = alltrue([for host in openstack_compute_instance_v2.this :
+      host.image_name == "CC-Debian12" && !strcontains(host.user_data, "198.51.100.0")
+    ])
+    error_message = "Nova would create or rebuild a machine"
+  }
+  assert {
+    condition     = keys(openstack_networking_secgroup_rule_v2.ssh) == ["198.51.100.0/24"]
+    error_message = "the security group does not follow the prefix"
+  }
+}
+
 run "the_vlan_of_a_link_is_asked_for_as_an_ordinary_user_may" {
   command = plan
   assert {

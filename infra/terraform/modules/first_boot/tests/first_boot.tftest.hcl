@@ -38,6 +38,24 @@ run "user_data" {
   }
 }
 
+run "the_machine_ends_the_lab_by_itself" {
+  command = plan
+  variables {
+    expires = "2031-02-03T04:05:06Z"
+  }
+  assert {
+    condition = strcontains(
+      { for file in yamldecode(output.user_data).write_files : file.path => file.content }["/etc/systemd/system/longfat-expiry.timer"],
+      "OnCalendar=2031-02-03 04:05:06 UTC\nPersistent=true\n"
+    )
+    error_message = "the timer is not set to the expiry"
+  }
+  assert {
+    condition     = contains(yamldecode(output.user_data).runcmd, ["systemctl", "enable", "--now", "longfat-expiry.timer"])
+    error_message = "the timer is not started"
+  }
+}
+
 run "no_data_plane" {
   command = plan
   variables {

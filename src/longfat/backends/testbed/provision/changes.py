@@ -97,29 +97,5 @@ def refuse_expired(changes: Changes, now: datetime, where: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Ceiling:
-    """The longest life of a lab in hours, and its highest cost, as the user states them; None allows any."""
-
-    hours: float | None = None
-    cost: float | None = None
-
-
-def refuse_beyond(ceiling: Ceiling, changes: Changes, price: Price, now: datetime) -> None:
-    """Raise StudyError if the lab may live longer, or cost more, than the ceiling, or if neither is known."""
-    hours = changes.hours(now)
-    if ceiling.hours is not None and (hours is None or hours > ceiling.hours):
-        life = "has no expiry" if hours is None else f"lives {hours:.1f} h"
-        raise StudyError(f"the lab {life}, allowed {ceiling.hours:g} h", where="--max-hours", hint="state tags.expires")
-    if ceiling.cost is None:
-        return
-    if price.hourly is None or hours is None:
-        missing = "expiry (tags.expires)" if hours is None else "price of an hour (--hourly-price)"
-        raise StudyError(f"the cost is unknown without an {missing}", where="--max-cost")
-    if (cost := hours * price.hourly) > ceiling.cost:
-        words = f"the lab costs up to {cost:.2f} {price.currency}, allowed {ceiling.cost:g}"
-        raise StudyError(words, where="--max-cost", hint="state an earlier tags.expires, or fewer machines")
-
-
 def _utc(moment: datetime | None) -> str:
     return "" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

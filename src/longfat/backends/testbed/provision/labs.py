@@ -12,16 +12,17 @@ from pathlib import Path
 
 from longfat.backends.testbed.folder import INVENTORY, STATE, lab_folder, labs_folder
 from longfat.backends.testbed.provision.existing import EXISTING
+from longfat.backends.testbed.provision.variables import INFRA
 from longfat.study.schema.names import unknown
 from longfat.system.errors import RigError, StudyError
 from longfat.system.holders import holder
-from longfat.system.home import HOME
 from longfat.system.locks import hold
 
-INFRA = HOME / "infra"
-MODULES = {name: INFRA / "terraform/environments" / name for name in ("local", "libvirt", "openstack", "latitude")}
+MODULES = {
+    name: INFRA / "terraform/environments" / name for name in ("local", "libvirt", "openstack", "latitude", "aws")
+}
 ENVIRONMENTS = (*MODULES, EXISTING)
-RENTED = frozenset({"openstack", "latitude"})  # cost money, or an allocation
+RENTED = frozenset({"openstack", "latitude", "aws"})  # cost money, or an allocation
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import yaml
 from longfat.backends.testbed.folder import (
     ANSIBLE_INVENTORY,
     CHOSEN,
+    GIVEN,
     INVENTORY,
     KEY,
     KNOWN_HOSTS,
@@ -34,9 +36,10 @@ from longfat.backends.testbed.folder import (
 )
 from longfat.backends.testbed.inventory import WORKER, load_inventory
 from longfat.backends.testbed.provision.existing import EXISTING
-from longfat.backends.testbed.provision.labs import INFRA, MODULES, Lab
+from longfat.backends.testbed.provision.labs import MODULES, RENTED, Lab
 from longfat.backends.testbed.provision.local import choose_variables
-from longfat.backends.testbed.provision.terraform import Terraform, check_variables, find_program, interrupts_for_child
+from longfat.backends.testbed.provision.terraform import Terraform, find_program, interrupts_for_child
+from longfat.backends.testbed.provision.variables import INFRA, give_variables
 from longfat.backends.testbed.provision.worker import pack_worker
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
@@ -48,7 +51,7 @@ from longfat.system.locks import hold
 ANSIBLE = INFRA / "ansible"
 KERNEL = "kernel_booted_package"
 LOOK = "preflight"  # tag of the tasks that find reasons against preparing a machine
-GENERATED = (PLAN, CHOSEN, INVENTORY, ANSIBLE_INVENTORY, KNOWN_HOSTS, STATE, f"{STATE}.backup")
+GENERATED = (PLAN, CHOSEN, GIVEN, INVENTORY, ANSIBLE_INVENTORY, KNOWN_HOSTS, STATE, f"{STATE}.backup")
 Say = Callable[[str], None]
 
 
@@ -74,8 +77,8 @@ def lock_lab(lab: Lab) -> Iterator[None]:
             ) from error
 
 
-def prepare(lab: Lab, say: Say, workers: int = 0) -> None:
-    """Write the variables that have defaults, and check the lab's variables. Raises StudyError, RigError.
+def prepare(lab: Lab, say: Say, workers: int, life: timedelta | None, now: datetime) -> None:
+    """Write the lab's variables, with an expiry at most ``life`` from ``now``. Raises StudyError, RigError.
 
     With ``workers`` the lab has this number of machines, which execute runs in virtual time.
     """
@@ -83,8 +86,9 @@ def prepare(lab: Lab, say: Say, workers: int = 0) -> None:
     if re.search(r"\s", str(lab.folder)):
         raise StudyError("ssh takes no path with a blank", where=str(lab.folder), hint="set LONGFAT_LABS")
     if lab.environment == EXISTING:
-        if workers:
-            raise StudyError("the machines exist already", where="--workers", hint=f"{VARIABLES} lists them, by role")
+        if workers or life:
+            where = "--workers" if workers else "--max-hours, --max-cost"
+            raise StudyError("the machines exist already", where=where, hint=f"{VARIABLES} lists them, by role")
         return
     find_program()
     if lab.environment == "local" and lab.standing is None:
@@ -92,8 +96,9 @@ def prepare(lab: Lab, say: Say, workers: int = 0) -> None:
     elif workers:
         hosts = {f"worker{number + 1}": {"role": WORKER} for number in range(workers)}
         lab.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(lab.folder / CHOSEN, json.dumps({"hosts": hosts, "links": {}}, indent=2) + "\n", 0o600)
-    check_variables(lab.folder, MODULES[lab.environment])
+        chosen = {"hosts": hosts} | ({} if lab.environment == "aws" else {"links": {}})  # EC2 has no links anyway
+        write_whole(lab.folder / CHOSEN, json.dumps(chosen, indent=2) + "\n", 0o600)
+    give_variables(lab.folder, MODULES[lab.environment], life, now, rented=lab.environment in RENTED)
 
 
 def ready_terraform(lab: Lab, again: str, say: Say) -> Terraform:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from typing import Any
 
 from longfat.backends.testbed.folder import CHOSEN, KEY
 from longfat.backends.testbed.inventory import WORKER
+from longfat.backends.testbed.provision.variables import owner
 from longfat.builds.disk import build_disk
 from longfat.builds.packages import require_programs
 from longfat.system.errors import RigError, StudyError
@@ -24,7 +24,6 @@ PACKAGES = {"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-clie
 ROLES = ("receiver", "router", "sender")
 FIRST_PORT, LAST_PORT = 22201, 32767  # below the ports that Linux assigns by itself
 FOLDER_BYTES = 70  # the environment's limit: names of sockets have to fit
-OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
 
 
 def choose_variables(folder: Path, workers: int, say: Callable[[str], None]) -> None:
@@ -46,7 +45,7 @@ def choose_variables(folder: Path, workers: int, say: Callable[[str], None]) -> 
     image = build_disk(say=say)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     variables = {
-        "tags": {"study": "any", "owner": _owner()},
+        "tags": {"study": "any", "owner": owner()},
         "folder": str(machines),
         "image": str(image),
         **_machines(workers),
@@ -92,11 +91,3 @@ def _public_key(key: Path) -> str:
         return key.with_suffix(".pub").read_text().strip()
     except OSError as error:
         raise StudyError(f"the public half of the lab's key is unreadable: {error}", where=str(key)) from error
-
-
-def _owner() -> str:
-    try:
-        name = getpass.getuser()
-    except (OSError, KeyError):
-        name = ""
-    return name if OWNER.fullmatch(name) else f"uid-{os.geteuid()}"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import signal
 import subprocess
@@ -14,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longfat.backends.testbed.folder import CHOSEN, PLAN, STATE, TERRAFORM_DATA, VARIABLES
-from longfat.study.schema.names import nearest
-from longfat.system.errors import Problem, RigError, StudyError
+from longfat.backends.testbed.folder import GIVEN, PLAN, STATE, TERRAFORM_DATA
+from longfat.system.errors import RigError
 from longfat.system.tools import environment_without
 
 PROGRAMS = ("terraform", "tofu")
@@ -48,40 +46,6 @@ def interrupts_for_child() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def check_variables(folder: Path, module: Path) -> None:
-    """Check the names of the variables in a lab's folder against the module.
-
-    Terraform itself checks their values, but only warns of an unknown name. Raises StudyError with every problem.
-    """
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(module.glob("*.tf")))
-    declared = dict(re.findall(r'^variable "(\w+)" {\n(.*?)^}', text, flags=re.MULTILINE | re.DOTALL))
-    required = {name for name, body in declared.items() if not re.search(r"^  default\s*=", body, flags=re.MULTILINE)}
-    path = folder / VARIABLES
-    stated = read_object(path)
-    chosen = read_object(folder / CHOSEN)
-    problems = [Problem(str(path), None, name, "missing") for name in sorted(required - stated.keys() - chosen.keys())]
-    for name in sorted(stated.keys() - declared.keys()):
-        problems.append(Problem(str(path), None, name, "unknown variable", nearest(name, declared)))
-    if problems:
-        hint = f"infra/terraform/environments/{module.name} describes its variables in README.md and *.tf"
-        raise StudyError(f"wrong variables of environment {module.name}", problems=tuple(problems), hint=hint)
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, empty if there is no file. Raises StudyError."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except json.JSONDecodeError as error:
-        raise StudyError(f"not JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"unreadable: {error}", where=str(path)) from error
-    if not isinstance(values, dict):
-        raise StudyError("not a JSON object with the names of variables", where=str(path))
-    return values
-
-
 @dataclass(frozen=True)
 class Terraform:
     """A program, a module and a lab's folder. ``again`` names the command to continue with after a failure."""
@@ -102,8 +66,8 @@ class Terraform:
         """
         options = ["-input=false", "-no-color", "-detailed-exitcode", f"-out={self.folder / PLAN}"]
         options += ["-destroy"] if destroy else []
-        files = [f"-var-file={path}" for name in (CHOSEN, VARIABLES) if (path := self.folder / name).exists()]
-        if self._ask("plan", *options, *files, fine=(0, CHANGES)).returncode == 0:
+        options += [f"-var-file={path}"] if (path := self.folder / GIVEN).exists() else []
+        if self._ask("plan", *options, fine=(0, CHANGES)).returncode == 0:
             return None
         return dict(json.loads(self._ask("show", "-json", "-no-color", str(self.folder / PLAN)).stdout))
 

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables of a lab: those that the user states in a YAML file, those with defaults, and the lab's expiry."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from longfat.backends.testbed.folder import CHOSEN, EXPIRES, GIVEN, VARIABLES
+from longfat.backends.testbed.provision.changes import Price
+from longfat.study.schema.names import Finding, nearest
+from longfat.study.schema.source import Source, read_source
+from longfat.system.errors import RigError, StudyError
+from longfat.system.files import write_whole
+from longfat.system.home import HOME
+
+INFRA = HOME / "infra"
+EXAMPLES = INFRA / "labs"  # an example of the variables of each environment
+OWN_KEYS = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
+OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
+HOST = re.compile(r"(?:([A-Za-z_][\w.-]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*)(?::(\d{1,5}))?")
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The longest life of a lab in hours, and its highest cost, as the user states them; None allows any."""
+
+    hours: float | None = None
+    cost: float | None = None
+
+    def life(self, price: Price) -> timedelta | None:
+        """Return the longest life, or None without a ceiling. Raises StudyError if the cost of an hour is unknown."""
+        if self.cost is not None and not price.hourly:
+            raise StudyError("a highest cost needs the price of an hour (--hourly-price)", where="--max-cost")
+        hours = [self.hours] if self.hours is not None else []
+        hours += [self.cost / price.hourly] if self.cost is not None and price.hourly else []
+        return timedelta(hours=min(hours)) if hours else None
+
+
+def read_variables(folder: Path) -> Source:
+    """Return the variables that the user states for the lab in ``folder``, none without a file. Raises StudyError."""
+    path = folder / VARIABLES
+    if not path.exists():
+        return Source(str(path), {})
+    source = read_source(path, "lab's variables")
+    if not isinstance(source.data, dict):
+        raise StudyError("not a mapping of variables", where=str(path), hint="longfat lab init")
+    refuse(source, source.findings, "the lab's variables are wrong")
+    return source
+
+
+def refuse(source: Source, findings: list[Finding], message: str) -> None:
+    """Raise StudyError with the line of each finding, if there are any."""
+    if findings:
+        problems = tuple(source.problem(finding) for finding in findings)
+        raise StudyError(message, problems=problems, hint="`longfat lab init ENVIRONMENT` writes a commented example")
+
+
+def give_variables(folder: Path, module: Path, life: timedelta | None, now: datetime, *, rented: bool) -> None:
+    """Write all variables of the lab for Terraform, with an expiry at most ``life`` from ``now``.
+
+    Without ``life`` an earlier ceiling stays. Terraform itself checks values, but only warns of an unknown name.
+    Raises StudyError with every problem.
+    """
+    source = read_variables(folder)
+    chosen = read_json(folder / CHOSEN)
+    _check_names(source, module, chosen)
+    if life is not None:
+        chosen[EXPIRES] = f"{now + life:%Y-%m-%dT%H:%M:%SZ}"
+        write_whole(folder / CHOSEN, json.dumps(chosen, indent=2) + "\n", 0o600)
+    ceiling = chosen.pop(EXPIRES, None)
+    values = {**chosen, **source.data}
+    tags = values.get("tags")
+    if isinstance(tags, dict) and isinstance(tags.get("expires"), str | None):
+        ends = [end for end in (tags.get("expires"), ceiling) if end]
+        values["tags"] = {**tags, **({"expires": min(ends)} if ends else {})}  # in UTC: sorted as text
+        if rented and not ends:
+            raise StudyError(
+                "a rented lab needs an end", where=f"{source.file}: tags.expires", hint="state it, or --max-hours"
+            )
+    write_whole(folder / GIVEN, json.dumps(values, indent=2) + "\n", 0o600)
+
+
+def _check_names(source: Source, module: Path, chosen: Mapping[str, Any]) -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(module.glob("*.tf")))
+    declared = dict(re.findall(r'^variable "(\w+)" {\n(.*?)^}', text, flags=re.MULTILINE | re.DOTALL))
+    required = {name for name, body in declared.items() if not re.search(r"^  default\s*=", body, flags=re.MULTILINE)}
+    findings = [Finding((name,), "missing") for name in sorted(required - source.data.keys() - chosen.keys())]
+    for name in sorted(source.data.keys() - declared.keys()):
+        findings.append(Finding((name,), "unknown variable", nearest(name, declared)))
+    refuse(source, findings, f"wrong variables of environment {module.name}")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object that an earlier command wrote, empty if there is no file. Raises RigError."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise RigError(
+            f"a generated file is damaged: {error}", where=str(path), hint="remove it, and repeat"
+        ) from error
+
+
+def write_example(folder: Path, environment: str, hosts: tuple[str, ...]) -> Path:
+    """Write a commented example of the variables of an environment, with this user's name and key; return its path.
+
+    ``hosts`` are machines that become workers, each [USER@]ADDRESS[:PORT]. Raises StudyError if there is a file
+    already, or a host is not of this form.
+    """
+    target = folder / VARIABLES
+    if target.exists():
+        raise StudyError("this lab has variables already", where=str(target), hint="edit them, or choose another --lab")
+    found = [HOST.fullmatch(host) for host in hosts]
+    if wrong := [host for host, match in zip(hosts, found, strict=True) if match is None]:
+        raise StudyError(f"not hosts: {', '.join(wrong)}", where="--host", hint="allowed: [USER@]ADDRESS[:PORT], IPv4")
+    text = (EXAMPLES / f"{environment}.yaml").read_text(encoding="utf-8")
+    if hosts:
+        before, mark, _ = text.partition("\nhosts:\n")
+        workers = [_worker(number, match) for number, match in enumerate(found, 1) if match]
+        text = before + mark + "".join(workers)
+    facts = {"owner": owner(), "key": _own_key(), "expires": f"{datetime.now(UTC) + timedelta(hours=8):%FT%H:00:00Z}"}
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_whole(target, Template(text).substitute(facts), 0o600)
+    return target
+
+
+def _worker(number: int, match: re.Match[str]) -> str:
+    user, address, port = match.groups()
+    ssh = [f"address: {address}", f"user: {user or owner()}", *([f"port: {port}"] if port else [])]
+    return f"  worker{number}: {{role: worker, ssh: {{{', '.join(ssh)}}}}}\n"
+
+
+def owner() -> str:
+    """Return the name of this user as a tag."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):
+        name = ""  # no account here has this number
+    return name if OWNER.fullmatch(name) else f"uid-{os.geteuid()}"
+
+
+def _own_key() -> str:
+    for name in OWN_KEYS:
+        path = Path("~/.ssh").expanduser() / name
+        if path.is_file():
+            return path.read_text(encoding="utf-8").strip()
+    return "ssh-ed25519 AAAA you have no key yet (ssh-keygen -t ed25519)"
