@@ -43,7 +43,7 @@ def test_the_commit_is_that_of_the_checkout_whatever_the_environment_names(
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
     assert head(tmp_path / "own") == own
-    monkeypatch.setattr(version, "ROOT", tmp_path / "own")
+    monkeypatch.setattr(version, "HOME", tmp_path / "own")
     assert version.commit() == own[:12]
 
 
