@@ -8,6 +8,7 @@ signature: whoever may write to the folder can make them again.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -109,5 +110,8 @@ def _own(data: Mapping[str, object]) -> str:
 
 
 def _digest(path: Path) -> str:
+    """Return a file's digest. Raises OSError for a pipe, which would wait."""
+    if path.is_fifo():
+        raise OSError(errno.EINVAL, "it is not a plain file", str(path))
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
