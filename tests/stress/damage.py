@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -91,30 +91,30 @@ def _results(chance: random.Random, whole: Path, results: Path, expected: dict[s
     files = [sorted(path for path in results.glob(place) if path.is_file()) for place in places]
     struck = {path: damaged(path, chance) for path in map(chance.choice, files)}
     what = ", ".join(f"{path.relative_to(results)}: {kind}" for path, kind in struck.items())
-    left = set(struck)
-    page = results / "report.html"
+    named, page = set[Path](), results / "report.html"
     if page in struck:
         call("report")
-        if _is_named(page, (results.parent / "index.html").read_text(encoding="utf-8")):
-            left.remove(page)
+        named |= _named([page], (results.parent / "index.html").read_text(encoding="utf-8"))
+    restored = set[Path]()
     while (answer := call("report", "small")).refused:
-        named = {path for path in left if _is_named(path, answer.output)}
-        assert named, f"{what}: refused without a name: {answer.output}"
-        left -= named
-        for path in named:
+        found = _named(set(struck) - restored, answer.output)
+        assert found, f"{what}: refused without a name: {answer.output}"
+        restored |= found
+        for path in found:
             _restore(path, whole / path.relative_to(results))
+    named |= restored
     records = {path.stem for path in (results / "raw/.damaged").glob("*")}
     assert answer.status == (4 if records else 0), f"{what}: {answer.output}"
-    left = {path for path in left if not records & set(path.parts)}
+    named |= {path for path in struck if records & set(path.parts)}
     if not records:
         assert made_of(results) == expected, f"{what}: other outputs without a word: {answer.output}"
     answer = reproduced(results)
     assert answer.status == 0 and made_of(results) == expected, f"{what}, then reproduce: {answer.output}"
-    return Counter({"named": len(struck) - len(left), "harmless": len(left)})
+    return Counter({"named": len(named), "harmless": len(struck) - len(named)})
 
 
-def _is_named(path: Path, text: str) -> bool:
-    return str(path) in text or (not path.exists() and str(path.parent) in text)
+def _named(paths: Iterable[Path], text: str) -> set[Path]:
+    return {path for path in paths if str(path) in text or (not path.exists() and str(path.parent) in text)}
 
 
 def _restore(path: Path, whole: Path) -> None:
