@@ -117,7 +117,12 @@ def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]], pace
         lines += [f"{name} = {formula}" for name, formula in swept.derived.items()]
         runs = tuple(run for run in plan.runs if run.experiment == swept.id)
         seconds, disk = pace.cost(plan, runs, 1)
-        figures = (str(len(points)), str(len(runs)), f"{seconds / 60:.1f}", f"{disk / 1e6:.1f}")
+        figures = (
+            str(len(points)),
+            str(len(runs)),
+            f"{seconds / 60:.1f}" if seconds >= 3 else "<0.1",
+            f"{disk / 1e6:.1f}",
+        )
         table.add_row(swept.id, escape("\n".join(lines)), *figures)
     return table
 
@@ -186,7 +191,7 @@ def _totals(plan: Plan, backend: str, jobs: int, pace: Pace) -> Table:
         ("distinct runs", str(len({run.run_id for run in plan.runs}))),
         ("scenarios excluded", str(len(plan.excluded))),
         (f"estimated time with {jobs} jobs", about(seconds)),
-        ("estimated disk", f"{disk / 1e6:.1f} MB"),
+        ("estimated disk", f"{disk / 1e9:.1f} GB" if disk >= 1e9 else f"{disk / 1e6:.1f} MB"),
         ("estimated", pace.words),
         ("runs that fit into memory at once", fitting),
     ):

@@ -265,7 +265,9 @@ class Report:
     @property
     def judging(self) -> dict[str, int]:
         """The number of claims that read each experiment."""
-        return dict(Counter(experiment for verdict in self.verdicts for experiment in dict(self._runs_of(verdict.claim))))
+        return dict(
+            Counter(experiment for verdict in self.verdicts for experiment in dict(self._runs_of(verdict.claim)))
+        )
 
     @property
     def headline_counts(self) -> str:
