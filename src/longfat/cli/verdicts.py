@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from longfat.cli.console import COLOURS, WARNING, Output, say
-from longfat.cli.options import Baseline, EveryClaim, Stack, Studies
+from longfat.cli.options import EveryClaim, Stack, Studies
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.criteria import YOUNGER
@@ -28,9 +28,7 @@ from longfat.system.errors import StudyError
 BAR = 48  # columns of a study's bar
 
 
-def verdicts(
-    out: Output, studies: Studies = None, baseline: Baseline = None, stack: Stack = None, every: EveryClaim = False
-) -> None:
+def verdicts(out: Output, studies: Studies = None, stack: Stack = None, every: EveryClaim = False) -> None:
     """Print the verdicts by the committed evidence: the claims of named studies, or a line for each study."""
     committed = studies_with_evidence()
     shown = [study for study in every_study() if study in committed or not study.name.startswith("_")]
@@ -39,7 +37,7 @@ def verdicts(
     found = {}
     for folder in folders:
         try:
-            found[folder.name] = evidence_of(folder, known, baseline=baseline, stack=stack)
+            found[folder.name] = evidence_of(folder, known, stack=stack)
         except StudyError as error:
             if studies:
                 raise
@@ -49,8 +47,7 @@ def verdicts(
         print_evidence(one, out, claims=True)
     if having and not (studies or every):
         _print_overview(having, out)
-    options = (("baseline", baseline), ("stack", stack))
-    wanted = "".join(f" of {option} {value}" for option, value in options if value)
+    wanted = f" of stack {stack}" if stack else ""
     for folder in folders:
         if folder.name in found and found[folder.name] is None:
             say(out, f"{folder.name}: no evidence{wanted} is committed yet")
