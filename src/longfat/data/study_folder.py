@@ -28,7 +28,7 @@ from longfat.system.files import read_plain
 from longfat.system.trust import require_trust
 
 if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when needed
-    from longfat.figures.document import Catalogue, FiguresDocument
+    from longfat.figures.document import FiguresDocument
     from longfat.relations.claims import Claim
     from longfat.relations.headlines import HeadlinesDocument
     from longfat.relations.paper import PaperNumbers
@@ -129,13 +129,6 @@ class StudyFolder:
         if not self.has(FIGURES):
             return FiguresDocument(format=2, study=self.study.name)
         return figures_of(self._source(FIGURES), self.study)
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """The paper's catalogue in figures.yaml, even if its figures are wrong."""
-        from longfat.figures.document import Catalogue, catalogue_of
-
-        return catalogue_of(self._source(FIGURES)) if self.has(FIGURES) else Catalogue(None, {})
 
     @property
     def judged_by(self) -> Mapping[str, str | None]:
