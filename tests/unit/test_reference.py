@@ -12,7 +12,7 @@ from fabricated_results import change_json, judge_study, write_results, write_st
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.plan import PlannedRun
-from longfat.report.reference import compare, write_reference
+from longfat.report.reference import compare, other_verdicts, write_reference
 from longfat.system.errors import StudyError
 
 
@@ -40,6 +40,15 @@ def test_a_reference_has_each_run_if_runs_make_no_evidence(tmp_path: Path, monke
     monkeypatch.setattr("longfat.report.reference.makes_evidence", lambda backend: False)
     found = json.loads(write_reference(tmp_path, study).read_text(encoding="ascii"))["runs"]
     assert found.keys() == {folder.name for folder in (tmp_path / "raw").iterdir()}
+
+
+def test_references_of_other_backends_have_verdicts_by_program_and_profile(tmp_path: Path) -> None:
+    study = StudyFolder(analysed(tmp_path))
+    path = write_reference(tmp_path, study)
+    one = json.loads(path.read_text(encoding="ascii"))
+    assert other_verdicts(study, one["key"]["backend"]) == {}
+    change_json(path, lambda data: data["key"].update(backend="ns2", kernel="ns-2.35"))
+    assert other_verdicts(study, one["key"]["backend"]) == {f"ns-2.35, {one['profile']}": one["verdicts"]}
 
 
 def test_a_changed_number_differs_and_its_table_and_claim_are_named(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def compare(results: Path, folder: StudyFolder) -> ReferenceMatch:
     Raises RigError or RecordError for unusable results, StudyError for a damaged reference.
     """
     found = _facts(results, folder)
-    references = [_read(path) for path in sorted((folder.path / REFERENCE).glob("*.json"))]
+    references = _references(folder)
     if not references:
         return ReferenceMatch("no_reference", ("the study has no reference yet",))
     equal = [[key for key in KEYS if one["key"][key] == found["key"][key]] for one in references]
@@ -73,6 +73,12 @@ def compare(results: Path, folder: StudyFolder) -> ReferenceMatch:
     if alike[best]:  # the ids of runs depend on their inputs, so tables cannot be equal
         lines += verdicts or ["every verdict is the same"]
     return ReferenceMatch("no_reference", tuple(lines))
+
+
+def other_verdicts(folder: StudyFolder, backend: str) -> dict[str, Mapping[str, str]]:
+    """Return the verdicts by claim of the references of other backends, by program and profile."""
+    others = [one for one in _references(folder) if one["key"]["backend"] != backend]
+    return {f"{one['key']['kernel']}, {one['profile']}": one["verdicts"] for one in others}
 
 
 def write_reference(results: Path, folder: StudyFolder, pace: Mapping[str, float] | None = None) -> Path:
@@ -127,6 +133,10 @@ def _facts(results: Path, folder: StudyFolder) -> dict[str, Any]:
         "not_ok": max(0, len(exclusions) - 1),
         "verdicts": {verdict.claim: verdict.verdict for verdict in read_verdicts(results, folder.path)},
     }
+
+
+def _references(folder: StudyFolder) -> list[dict[str, Any]]:
+    return [_read(path) for path in sorted((folder.path / REFERENCE).glob("*.json"))]
 
 
 def _read(path: Path) -> dict[str, Any]:
