@@ -40,7 +40,7 @@ FIGURES = "figures.yaml"
 HEADLINES = "headlines.yaml"
 README = "README.md"
 NOTES = "notes.md"
-REFERENCE = "reference"  # the folder of committed references
+SIMULATED = "ns2.json"  # verdicts and digests of runs in ns-2, which are no evidence
 
 
 @dataclass(frozen=True)
@@ -186,6 +186,16 @@ class StudyFolder:
             reason = error.strerror or str(error)
             raise StudyError(f"the file cannot be read: {reason}", where=str(self.path / file)) from error
 
+    @cached_property
+    def simulated(self) -> Mapping[str, Mapping[str, str]]:
+        """The verdicts by claim of the committed runs of ns-2, by program and profile. Raises StudyError."""
+        text = self.text_of(SIMULATED)
+        try:
+            data = json.loads(text or "null")
+            return {f"{data['key']['kernel']}, {data['profile']}": dict(data["verdicts"])} if data else {}
+        except (ValueError, KeyError, TypeError) as error:
+            raise StudyError(f"the file cannot be read: {error!r}", where=str(self.path / SIMULATED)) from error
+
     def text_of(self, file: str) -> str:
         """Return the text of a file for people; "" if it is absent. Raises StudyError if it is not UTF-8."""
         if not self.has(file):
@@ -195,18 +205,6 @@ class StudyFolder:
         except UnicodeDecodeError as error:
             message = f"the file is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
             raise StudyError(message, where=str(self.path / file)) from error
-
-    def pace(self, profile: str, stack: str) -> dict[str, float]:
-        """Return measured over modelled time of runs by experiment, from the nearest reference.
-
-        Empty if no reference has it.
-        """
-        found = []
-        for path in sorted((self.path / REFERENCE).glob("*.json")):
-            reference = json.loads(path.read_text(encoding="ascii"))
-            if reference.get("pace"):
-                found.append(((reference["profile"] == profile, reference["stack"] == stack), reference["pace"]))
-        return dict(max(found, key=lambda one: one[0])[1]) if found else {}
 
     def check(self) -> None:
         """Raise StudyError with all problems of the manifest, or else with all of claims, headlines and figures."""

@@ -23,7 +23,6 @@ from longfat.report.findings import MODERN, sentence
 from longfat.report.headlines import HEAD, headline_counts, headline_rows
 from longfat.report.numbers import allowed, interval, shown
 from longfat.report.page import cell
-from longfat.report.reference import other_verdicts
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 
@@ -69,14 +68,14 @@ def table(head: Sequence[str], rows: Iterable[Iterable[str]], numbers: int = 0) 
 
 def verdicts_page(one: Evidenced) -> str:
     """Return the text of VERDICTS.md."""
-    others = other_verdicts(one.folder, one.backend)
+    others = one.folder.simulated
     lines = [
         f"# Verdicts of {one.folder.name}",
         "",
         "Generated from the committed evidence by `./just evidence merge`; do not edit.",
         f"It has {one.runs} runs of stack {one.stack} in baseline {one.baseline}.",
         *(
-            f"The column `{name}` has the verdicts of a committed reference, whose runs are not evidence."
+            f"The column `{name}` has the verdicts of runs that are not evidence ([ns2.json](ns2.json))."
             for name in others
         ),
         "",

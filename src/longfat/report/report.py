@@ -37,7 +37,6 @@ from longfat.report.headlines import headline_counts, headline_rows
 from longfat.report.page import render, write_page
 from longfat.report.provenance import digests_of, exclusions_of, provenance
 from longfat.report.readme import Cause, Readme, quoted
-from longfat.report.reference import other_verdicts
 from longfat.report.settings import achieved, settings_of
 from longfat.study.models import Header
 from longfat.system.checksums import checksums_of, write_checksums
@@ -180,11 +179,6 @@ class Report:
         """The number of all claims by verdict."""
         found = [verdict.verdict for verdict in self.verdicts]
         return {word: found.count(word) for word in WORDS}
-
-    @cached_property
-    def elsewhere(self) -> Mapping[str, Mapping[str, str]]:
-        """The verdicts by claim of the references of other backends, by program."""
-        return other_verdicts(self.folder, self.plan.pins["backend"])
 
     @cached_property
     def headlines(self) -> tuple[JudgedHeadline, ...]:
