@@ -116,6 +116,7 @@ On = Annotated[
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="print every claim, not only those that need attention")]
+EveryClaim = Annotated[bool, typer.Option("--all", help="print the claims of all studies")]
 Papers = Annotated[
     bool, typer.Option("--paper-figures", help="also write each figure as a PDF for a column of a paper")
 ]
