@@ -106,7 +106,7 @@ class WithSources(Closed):
         return sorted({*measured, *published}, key=ascending)
 
     def draw_sources(self, axes: Axes, x: str, unit: str | None, xs: Mapping[Any, float], series: Looks) -> None:
-        """Draw published series and laws over ``xs``, the places of values of the factor ``x``"""
+        """Draw published series and laws over ``xs``, the positions of the values of factor ``x``."""
         for law, dashes in zip(self.laws, DASHES, strict=False):
             for (name, value), colour in series.items():
                 values = [law.at({x: one, str(name): value}) for one in xs]
