@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/manifest.md, read from the page itself, as one study with an experiment for each."""
+"""The examples in the tables of all keys, as one study with an experiment for each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
+from longfat.study.reference import reference
 from longfat.study.traffic import SECTIONS
 
-PAGE = Path(__file__).parents[1] / "docs" / "manifest.md"
 _SECTION = re.compile(r"^## `([^\n]+)`\n\n\|.*?\n\n(?:```yaml\n(.*?)```\n)?", re.MULTILINE | re.DOTALL)
 LINE = {"kind": "dumbbell", "rate": "10 Mbit/s", "host_rate": "1 Gbit/s", "rtt": "40 ms", "senders": 2}
 MAST = {"kind": "graph", "senders": ["client1"], "receivers": ["server"], "routers": ["mast"]}
@@ -26,7 +26,7 @@ LONGEST = "6 s"  # a segment of a film lasts for 4 s
 @functools.cache
 def examples() -> dict[str, Any]:
     """What stands in YAML below each table of the page, by the table's title; empty below one without an example."""
-    return {title: text and yaml.safe_load(text) for title, text in _SECTION.findall(PAGE.read_text(encoding="utf-8"))}
+    return {title: text and yaml.safe_load(text) for title, text in _SECTION.findall(reference())}
 
 
 def write_study(folder: Path) -> Path:

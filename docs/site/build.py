@@ -18,6 +18,9 @@ from pathlib import Path
 
 import yaml
 
+from longfat.metrics.reference import reference as metrics
+from longfat.study.reference import reference as keys
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 WORKER = "frame-worker.js"  # lets the search work on pages opened from the disk
@@ -32,6 +35,9 @@ DOCUMENTS = (
     "LICENSES/*.md",
     "infra/**/*.md",
 )
+
+TABLES = {"docs/manifest.md": keys, "docs/metrics.md": metrics}
+"""Pages that have generated tables at their end."""
 
 NAV = {
     "Start": ("README.md", "docs/quickstart.md", "docs/findings.md"),
@@ -76,6 +82,9 @@ def assemble(pages: Path) -> None:
             place = pages / path.relative_to(ROOT)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place)
+    for page, tables in TABLES.items():
+        with (pages / page).open("a", encoding="utf-8") as file:
+            file.write(f"\n{tables()}")
 
 
 def nav(pages: Path) -> Iterator[dict[str, list[str]]]:

@@ -41,16 +41,6 @@ def inventories(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [output["inventory"]["value"] for output in outputs if "inventory" in output]
 
 
-def test_there_are_modules_and_all_have_tests() -> None:
-    assert len(MODULES) >= 6
-    assert [name for name in MODULES if not list((INFRA / name / "tests").glob("*.tftest.hcl"))] == []
-
-
-def test_everything_is_formatted(terraform: Terraform) -> None:
-    done = terraform.run("terraform", "fmt", "-check", "-diff", "-recursive", "-no-color", check=False)
-    assert (done.returncode, done.stdout) == (0, "")
-
-
 @pytest.mark.parametrize("module", MODULES)
 def test_a_module_is_valid(terraform: Terraform, module: str) -> None:
     answer = json.loads(terraform.run(module, "validate", "-json", check=False).stdout)

@@ -16,12 +16,9 @@ from rich.console import Console
 
 from longfat.builds.image import RECIPE_FOLDER, read_recipe
 from longfat.cli.build import build_container as build
-from longfat.data.study_folder import StudyFolder
-from longfat.report.reference import compare
 
 pytestmark = [pytest.mark.docker, pytest.mark.oci]
 
-STUDY = Path(__file__).parents[2] / "experiments" / "_smoke"
 UNPRIVILEGED = ("run", "--rm", "--network", "none")
 ANOTHER_USER = 12345
 # The same for Docker as Apptainer's default: nothing of the image can be written to.
@@ -76,8 +73,8 @@ def test_the_smoke_study_ends_in_a_read_only_container_of_another_user(
     done = docker(*line, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (results / "_smoke/report.html").stat().st_uid == ANOTHER_USER
-    match = compare(results / "_smoke", StudyFolder(STUDY))
-    assert match.status in ("identical", "no_reference"), match.lines
+    again = docker(*line[:-2], "again", "trinh-2004", "--sample", "1", check=False)
+    assert again.returncode == 0, again.stdout + again.stderr  # byte-identical to the evidence
 
 
 def test_no_program_in_the_image_gives_rights(docker: Docker, image: str) -> None:

@@ -71,25 +71,25 @@ def edit_text(path: Path) -> None:
         ("claims-first.json", edit_text),
     ],
 )
-def test_a_reference_refuses_an_edited_file_by_name_and_report_rebuilds_it(
+def test_a_package_refuses_an_edited_file_by_name_and_report_rebuilds_it(
     results: Path, file: str, edit: Callable[[Path], None]
 ) -> None:
     edit(results / file)
-    refused = call("evidence", "reference", "small")
+    refused = call("package", "small")
     assert refused.exit_code == 3, refused.output
     assert f"{results / file} (" in refused.stderr
     assert "`longfat report STUDY`" in refused.stderr
     assert call("report", "small").exit_code == 0
-    assert call("evidence", "reference", "small").exit_code == 0
+    assert call("package", "small").exit_code == 0
 
 
 @pytest.mark.parametrize(("file", "text"), [("claims.yaml", CLAIMS), ("study.yaml", MANIFEST)])
-def test_no_reference_is_made_from_verdicts_and_figures_of_another_study_file(
+def test_no_package_is_made_from_verdicts_and_figures_of_another_study_file(
     results: Path, file: str, text: str
 ) -> None:
     path = results.parents[1] / "experiments/small" / file
     path.write_text(text + "# another\n", encoding="utf-8")
-    refused = call("evidence", "reference", "small")
+    refused = call("package", "small")
     assert (refused.exit_code, f"{path} (changed)" in refused.stderr) == (3, True), refused.output
     assert call("report", "small").exit_code == 0
 
@@ -124,6 +124,6 @@ def test_an_edited_report_is_named_on_the_front_page_and_not_linked(results: Pat
 @pytest.mark.parametrize("text", ["", "[]", '{"format": 2}', '{"format": 1, "results": 7, "study": {}}', "[" * 9999])
 def test_checksums_that_cannot_be_read_is_refused(results: Path, text: str) -> None:
     (results / "checksums/dataset.json").write_text(text, encoding="ascii")
-    refused = call("evidence", "reference", "small")
+    refused = call("package", "small")
     assert refused.exit_code == 3, refused.output
     assert f"{results}/checksums/dataset.json: the checksums cannot be read" in refused.stderr

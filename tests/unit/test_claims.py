@@ -257,9 +257,20 @@ def test_the_cells_of_a_table_are_claims(results: Path, tmp_path: Path) -> None:
     assert large.evidence[0].limit == "893 to 987 Mb/s"
 
 
+RETESTED = CELLS.replace("error,n", "error,retest").replace("10,4", "10,{}").replace(",4\n", ",\n")
+REPEATED = TABLE + "    retest: {deviation: 20, where: table 2}\n"
+
+
+@pytest.mark.parametrize(("given", "deviations"), [("yes", [20, None]), ("3.5", [3.5, None]), ("", [None, None])])
+def test_a_row_has_no_retest_the_tables_or_its_own(tmp_path: Path, given: str, deviations: list[float | None]) -> None:
+    claims = StudyFolder(with_table(tmp_path, RETESTED.format(given), REPEATED)).claims
+    assert [retest.deviation if retest else None for one in claims for retest in one.retests] == deviations
+
+
 @pytest.mark.parametrize(
     ("cells", "document", "message"),
     [
+        (RETESTED.format("no"), REPEATED, "goodput.csv, line 2: retest: 'no' is neither yes nor a number"),
         (CELLS.replace("940", "many"), TABLE, "goodput.csv, line 3: value is 'many', not a number"),
         (CELLS.replace("claim,", "clam,"), TABLE, "goodput.csv has no column claim"),
         (CELLS.replace("8 MiB", "9 MiB"), TABLE, "goodput.csv, line 3: column 1 of"),

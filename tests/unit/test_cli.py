@@ -94,8 +94,8 @@ def test_a_results_folder_in_use_gives_status_3(root: Path) -> None:
     assert f"the results folder is in use by process {os.getpid()}" in result.stderr
 
 
-def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: Path) -> None:
-    shutil.copytree(EXPERIMENTS / "_smoke", root / "experiments/_smoke", ignore=lambda *_: ["reference"])
+def test_reproduce_goes_from_the_manifest_to_the_report(root: Path) -> None:
+    shutil.copytree(EXPERIMENTS / "_smoke", root / "experiments/_smoke")
     result = call("reproduce", "_smoke", "--backend", "fake", "--jobs", "2")
     assert result.exit_code == 0, result.output
     assert "25 runs valid, 0 invalid, 0 failed, 0 missing" in result.output
@@ -103,10 +103,8 @@ def test_reproduce_goes_from_the_manifest_to_the_report_and_its_reference(root: 
     results = root / "results" / "_smoke"
     assert f"report: {results / 'report.html'}" in result.output
     assert (results / "report.html").stat().st_size > 10_000
-    assert call("evidence", "reference", "_smoke").exit_code == 0
     again = call("reproduce", "_smoke", "--backend", "fake")
     assert "0 runs executed, 25 kept, 0 failed" in again.output
-    assert "reference: identical" in again.output
 
 
 def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: Path) -> None:
@@ -137,7 +135,7 @@ def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: P
     assert len(find_records(raw)) == 4
 
 
-@pytest.mark.parametrize("command", ["run", "report", "evidence reference", "package"])
+@pytest.mark.parametrize("command", ["run", "report", "package"])
 def test_a_results_folder_belongs_to_one_study(root: Path, command: str) -> None:
     results = root / "shared"
     assert call("run", "tiny", "--backend", "fake", "--results", str(results)).exit_code == 0
@@ -146,7 +144,7 @@ def test_a_results_folder_belongs_to_one_study(root: Path, command: str) -> None
     other.mkdir()
     (other / "study.yaml").write_text(STUDY.replace("study: tiny", "study: other"), encoding="utf-8")
     backend = ["--backend", "fake"] if command == "run" else []
-    result = call(*command.split(), "other", "--results", str(results), *backend)
+    result = call(command, "other", "--results", str(results), *backend)
     assert result.exit_code == 2
     assert f"{results}: the folder has results of the study 'tiny', not of 'other'" in result.stderr
     assert (results / "lock.json").read_bytes() == lock

@@ -30,7 +30,7 @@ def study(evidence_study: Path) -> Path:
 def verified(sample: str = "99", seed: int = 1) -> tuple[bool, str]:
     """Return whether the sample is identical, and the printed text."""
     outcome: list[bool] = []
-    text = printed(lambda console: outcome.append(repeat_sample(None, sample, seed, None, 1, None, console)))
+    text = printed(lambda console: outcome.append(repeat_sample(None, sample, seed, None, 1, console)))
     return outcome[0], text
 
 
@@ -101,7 +101,7 @@ def test_a_budget_leaves_out_the_runs_that_do_not_fit(study: Path) -> None:
 
 def test_a_sample_of_nothing_verifies_nothing(study: Path) -> None:
     outcome: list[bool] = []
-    text = printed(lambda console: outcome.append(repeat_sample(None, "99", 1, -1.0, 1, None, console)))
+    text = printed(lambda console: outcome.append(repeat_sample(None, "99", 1, -1.0, 1, console)))
     assert outcome == [False]
     assert "0 of 9 runs" in text
 

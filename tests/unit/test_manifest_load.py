@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import MANIFEST, write_study
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from manifests import keys_of, problems_of, study_of
 
 from longfat.spec.units import Size
@@ -190,21 +188,6 @@ def test_only_true_and_false_are_truth_values(tmp_path: Path) -> None:
     study = study_of(tmp_path, GOOD, ("title: An example", "title: no"), ("tcp_sack: 1", "tcp_sack: 1:30"))
     assert study.header.title == "no"
     assert study.header.hosts.sysctls["net.ipv4.tcp_sack"] == "1:30"
-
-
-WORDS = ["", "null", "0", "-1", "true", "[]", "{}", "[1]", "x", "1e400", '"${window}"', '"${x}"', "9 MiB", "5 ms"]
-
-
-@settings(derandomize=True, database=None, max_examples=100, suppress_health_check=list(HealthCheck))
-@given(st.integers(min_value=0, max_value=len(GOOD) - 1), st.integers(0, 12), st.sampled_from(WORDS))
-def test_whatever_is_changed_the_outcome_is_a_study_or_a_study_error(
-    tmp_path: Path, at: int, removed: int, word: str
-) -> None:
-    try:
-        experiments, message = study_of(tmp_path, GOOD[:at] + word + GOOD[at + removed :]).experiments, ""
-    except StudyError as error:
-        experiments, message = (), str(error)
-    assert bool(experiments) != bool(message)
 
 
 @pytest.mark.parametrize(

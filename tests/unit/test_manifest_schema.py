@@ -9,10 +9,11 @@ import pytest
 from fabricated_results import CLAIMS, FIGURES, write_study
 from jsonschema import Draft202012Validator
 
-from longfat.cli.check import schema_of
+from longfat.cli.check import check, schema_of
+from longfat.cli.console import Output
 from longfat.data.study_folder import StudyFolder
+from longfat.metrics import METRICS
 from longfat.study.load import load_study
-from longfat.study.reference import PAGE, with_reference
 from longfat.study.schema.source import read_source
 from longfat.study.study_schema import json_schema
 from longfat.system.errors import StudyError
@@ -124,11 +125,6 @@ def test_the_schema_refuses_what_the_loader_refuses_as_far_as_it_can(
     assert found == dict.fromkeys(changes, (False, not by_schema))
 
 
-def test_the_committed_reference_is_what_the_models_give() -> None:
-    page = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert with_reference(page) == page
-
-
 SCHEMAS = {"claims": Draft202012Validator(schema_of("claims")), "figures": Draft202012Validator(schema_of("figures"))}
 TEXTS = {"claims": CLAIMS, "figures": FIGURES}
 SHIPPED = sorted(path for name in SCHEMAS for path in (ROOT / "experiments").glob(f"*/{name}.yaml"))
@@ -169,3 +165,11 @@ def test_the_schema_refuses_what_check_refuses_as_far_as_it_can(
     with pytest.raises(StudyError):
         _ = StudyFolder(study).claims if file == "claims" else StudyFolder(study).figures
     assert SCHEMAS[file].is_valid(read_source(study / f"{file}.yaml").data) is not by_schema
+
+
+def test_the_tables_of_all_keys_have_every_model_and_metric(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(Output(), keys=True)
+    tables = capsys.readouterr().out
+    for title in ("hosts.per_host.NAME", "topology.bottleneck_queue: cake", "requests[]", "profiles.NAME"):
+        assert f"\n## `{title}`\n" in tables
+    assert all(f"\n| `{name}` | " in tables for name, metric in METRICS.items() if metric.shipped)

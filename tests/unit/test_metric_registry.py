@@ -19,7 +19,6 @@ from longfat.evidence.required_values import build_valid
 from longfat.metrics import METRICS
 from longfat.metrics.data import Connection, FlowRows, OutOfBounds
 from longfat.metrics.definitions import definition_digest
-from longfat.metrics.reference import with_reference
 from longfat.metrics.registry import load_own_metrics, metric
 from longfat.system.errors import StudyError
 
@@ -70,11 +69,6 @@ def test_a_faulty_file_of_metrics_is_named_and_registers_nothing(
     with pytest.raises(StudyError, match="nothing_of_this_name"):
         load_own_metrics(study)
     assert set(METRICS) == before
-
-
-def test_the_committed_table_is_what_the_registrations_give() -> None:
-    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    assert page == with_reference(page)
 
 
 SOURCE = '''

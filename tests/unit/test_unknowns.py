@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from manifests import problems_of
 
-from longfat.evidence.sensitivity import At, first_values, regions, values_in, where_all_hold
+from longfat.evidence.sensitivity import At, regions, values_in
 from longfat.spec.runspec import Scalar
 from longfat.study.load import load_study
 from longfat.study.study import Study
@@ -86,38 +85,15 @@ def test_a_faulty_unknown_is_named_with_its_line(tmp_path: Path, old: str, new: 
 
 
 SWITCH = Unknown(what="frames", default=100, between=(20, 400), source="port buffers of the time")
-DELAY = Unknown(what="a delay", default="70 ms", between=("40 ms", "0.1 s"), source="a map")
-KIND = Unknown(what="a kernel", default="old", among=("old", "new"), source="two releases")
-
-
-def tried(unknown: Unknown, word: Callable[[Scalar], str]) -> list[At]:
-    """The default values, and at each the word on a claim."""
-    return [At(value, {"sum": word(value)}) for value in first_values(unknown)]
-
-
-def test_first_come_the_default_and_values_over_the_whole_range() -> None:
-    assert first_values(SWITCH) == (100, 20, 42, 89, 189, 400)
-    assert first_values(DELAY) == ("70 ms", "40 ms", "55 ms", "85 ms", "0.1 s")
-    assert first_values(KIND) == ("old", "new")
 
 
 def test_neighbouring_values_of_one_outcome_are_one_region() -> None:
-    found = tried(SWITCH, lambda value: "reproduced" if 40 <= float(value) <= 100 else "not reproduced")
+    words = {189: "not reproduced", 42: "reproduced", 20: "not reproduced", 100: "reproduced", 400: "not reproduced"}
+    found = [At(value, {"sum": word}) for value, word in words.items()]
     assert [str(region) for region in regions("sum", found, SWITCH)] == [
         "not reproduced at 20",
         "reproduced at 42 to 100",
         "not reproduced at 189 to 400",
-    ]
-
-
-def test_where_all_hold_is_where_each_does() -> None:
-    words = [(20, "reproduced", "reproduced"), (40, "reproduced", "undecided"), (80, "compatible", "reproduced")]
-    found = [At(value, {"one": one, "two": two}) for value, one, two in words]
-    assert where_all_hold(["one", "two"], found, SWITCH) == (20, 80)
-    assert [str(region) for region in regions("two", found, SWITCH)] == [
-        "reproduced at 20",
-        "undecided at 40",
-        "reproduced at 80",
     ]
 
 

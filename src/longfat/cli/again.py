@@ -21,7 +21,7 @@ from longfat.backends.registry import open_backend, traits_of
 from longfat.cli.console import Output, say, say_place
 from longfat.cli.fill import seconds_of
 from longfat.cli.find_run import AGAIN, PCAP, Found, find_run
-from longfat.cli.options import Baseline, Budget, InResults, Jobs, Target
+from longfat.cli.options import Budget, InResults, Jobs, Target
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root, study_path
 from longfat.cli.run import execute_runs
@@ -51,14 +51,13 @@ def again(
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
     budget: Budget = None,
     jobs: Jobs = None,
-    baseline: Baseline = None,
     results: InResults = None,
 ) -> bool:
     """Repeat a run and compare it byte by byte; or repeat a sample of the evidence of a study, or of all studies."""
     if sample is None and target is not None and not _is_study(target):
         found = find_run(target, results)
         return capture_run(found, at, out) if capture else repeat_run(found, out)
-    same = repeat_sample(target, sample or SHARE, sample_seed, seconds_of(budget), jobs, baseline, out)
+    same = repeat_sample(target, sample or SHARE, sample_seed, seconds_of(budget), jobs, out)
     return expect(same, "some runs differ from the evidence: its verdicts are unverified")
 
 
@@ -150,8 +149,7 @@ def _repeat_row(found: Found, out: Output) -> bool:
     assert found.row is not None
     rows = [one for one in rows_that_count(find_study(found.study), known_baselines()) if one.row.key == found.row.key]
     if not rows:
-        hint = "`longfat again STUDY --baseline BASELINE` repeats such runs"
-        raise StudyError("the evidence of this run is of an older baseline", where=found.name, hint=hint)
+        raise StudyError("the evidence of this run is of an older baseline", where=found.name)
     mismatches = repeat(rows[:1], 1, out)
     if not mismatches:
         say(out, "byte-identical, by every value and digest in the evidence", "green")

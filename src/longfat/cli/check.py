@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``check``: name every problem of a study, or print the JSON Schema of one of its files."""
+"""``check``: name every problem of a study, or print what its files may contain."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from longfat.cli.study import find_study, require_effects
 from longfat.data.study_folder import StudyFolder
 from longfat.figures import KINDS
 from longfat.figures.document import FiguresDocument
+from longfat.metrics.reference import reference as metric_table
 from longfat.relations.claim_lint import without_oracle
 from longfat.relations.claims import ClaimsDocument, counted_claims
 from longfat.relations.headlines import HeadlinesDocument
+from longfat.study.reference import reference as key_tables
 from longfat.study.schema.json_schema import JsonSchema
 from longfat.study.study_schema import json_schema
 from longfat.system.errors import Problem, StudyError
@@ -39,11 +41,17 @@ def check(
     out: Output,
     study: MaybeStudy = None,
     schema: Annotated[File | None, typer.Option(help="print the JSON Schema of this file of studies instead")] = None,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="print tables of all keys of study.yaml and of all metrics instead")
+    ] = False,
     trust: Annotated[bool, typer.Option("--trust", help="let the study's programs run with your rights")] = False,
 ) -> bool | int:
     """Check manifest, claims, headlines and figures of a study, and name every problem."""
     if schema:
         sys.stdout.write(json.dumps(schema_of(schema), indent=2) + "\n")
+        return True
+    if keys:
+        sys.stdout.write(f"{key_tables()}\n## Metrics\n\n{metric_table()}")
         return True
     if study is None:
         raise StudyError("no study is named", hint="`longfat check STUDY`; `./just check` alone runs the linters")

@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from longfat.cli.console import Output, say_place
+from longfat.cli.console import Output
 from longfat.cli.fill import Wanted, fill_studies, seconds_of
 from longfat.cli.identify import identify_unknown, print_conditions
 from longfat.cli.options import Budget, Jobs, NewBaseline, Profile, Repetitions, Results, Stack, Studies, Study
 from longfat.cli.outcome import expect
-from longfat.cli.pace import pace_of
 from longfat.cli.report import require_results
 from longfat.cli.rows import add_results, baseline_for, merge_folders, write_findings, write_page
 from longfat.cli.study import find_study, ids
@@ -21,7 +20,6 @@ from longfat.evidence.collect import combination_of
 from longfat.evidence.required_values import build_valid
 from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
-from longfat.report.reference import write_reference
 from longfat.system.errors import StudyError
 
 HELP = "Keep the values of runs in the repository, from which everyone can check the verdicts (docs/evidence.md)."
@@ -73,8 +71,8 @@ def identify(
     unknown: Annotated[
         str | None, typer.Argument(help="name of an unknown of the study (default: all, from the evidence alone)")
     ] = None,
-    claims: Annotated[str, typer.Option(help="ids of the claims that identify its value, separated by commas")] = "",
-    values: Annotated[str, typer.Option(help="values, separated by commas (default: over the whole range)")] = "",
+    claims: Annotated[str, typer.Option(help="ids of the claims whose runs are executed, separated by commas")] = "",
+    values: Annotated[str, typer.Option(help="values to execute, separated by commas")] = "",
     repetitions: Repetitions = None,
     budget: Budget = None,
     profile: Profile = "quick",
@@ -89,13 +87,4 @@ def identify(
     return expect(identify_unknown(study, unknown, ids(claims), ids(values), wanted, out), FAILED)
 
 
-def reference(out: Output, study: Study, results: Results = None) -> None:
-    """Store the digests of dataset and verdicts as the committed reference of later results."""
-    folder = find_study(study)
-    with open_results(require_results(folder, results)) as opened:
-        path = write_reference(opened.path, folder, pace_of(opened.path))
-    say_place(out, "reference", path)
-    out.result(study=folder.name, reference=str(path))
-
-
-COMMANDS = (fill, add, merge, identify, reference)
+COMMANDS = (fill, add, merge, identify)

@@ -16,11 +16,9 @@ from longfat.cli.study import find_study, job_count, known_baselines
 from longfat.evidence.baselines import Combination
 from longfat.evidence.collect import require_repeatable
 from longfat.evidence.required_values import selections_of_claim
-from longfat.evidence.sensitivity import HOLDS, At, conditions, first_values, regions, where_all_hold
+from longfat.evidence.sensitivity import conditions
 from longfat.evidence.stored_dataset import Ground
 from longfat.relations.claims import Claim
-from longfat.relations.judge import decide
-from longfat.report.numbers import compared
 from longfat.spec.runspec import Scalar
 from longfat.study.schema.names import unknown as unknown_name
 from longfat.study.unknowns import Unknown
@@ -32,57 +30,39 @@ Named = TypeVar("Named")
 def identify_unknown(
     name: str, unknown: str, claims: Sequence[str], at: Sequence[str], wanted: Wanted, out: Output
 ) -> bool:
-    """Execute at each value of an unknown the runs that the claims read, and print the outcomes.
+    """Execute at each value of an unknown the runs that the claims read, and print the outcomes along the values.
 
-    The values are those in ``at``, else the default and values over the whole range: neither they nor the number of
-    repetitions depend on a result. Returns whether every run succeeded. Raises StudyError for an unknown name or value.
+    Neither the values nor the number of repetitions depend on a result. Returns whether every run succeeded. Raises
+    StudyError for an unknown name or value.
     """
     begun = time.monotonic()
     folder = find_study(name)
     folder.check()
     (one,) = _named("unknown", [unknown], folder.header.unknowns, "UNKNOWN")
-    if not claims:
-        raise StudyError("no claims are named", where="--claims", hint="name the claims that identify the value")
     chosen = _named("claim", claims, {claim.id: claim for claim in folder.claims}, "--claims")
-    values = [_value(one, text) for text in at] or first_values(one)
+    if not claims or not at:
+        raise StudyError("no claims or no values are named", where="--claims, --values")
+    values = [_value(one, text) for text in at]
     require_repeatable(wanted.backend)
     backend = open_for(folder, wanted, out)
     baseline = baseline_for(Combination.of(backend.pins()), job_count(wanted.jobs), out)
-    tried: list[At] = []
     complete = True
     for value in values:
         here = folder.assuming({unknown: value})
         only = scenarios_of(chosen, ground_of(here, baseline, wanted))
         complete &= fill_study(here, wanted, backend, baseline, out, begun=begun, only=only)
-        grounds = ground_of(here, baseline, wanted).grounds
-        verdicts = [decide(claim, grounds, here.papers) for claim in chosen]
-        tried.append(At(value, {verdict.claim: verdict.verdict for verdict in verdicts}))
-        for verdict in verdicts:
-            numbers = "; ".join(compared(item) for item in verdict.evidence if item.mean is not None)
-            outcome = tried[-1].outcome(verdict.claim)
-            say(out, f"{unknown} = {value}: {verdict.claim} {outcome}: {numbers or verdict.reason}")
     write_page(folder)
     write_findings(out)
-    for claim in claims:
-        found = regions(claim, tried, one)
-        held = any(region.outcome in HOLDS for region in found)
-        say(
-            out,
-            f"{claim} {', '.join(map(str, found))}"
-            if held
-            else f"{claim} is reproduced at no tried value of {unknown}",
-        )
-    good = where_all_hold(claims, tried, one)
-    say(out, f"all are reproduced at {unknown} = {', '.join(map(str, good)) or 'no value'}")
-    outcomes = {claim: [(at.value, at.outcome(claim)) for at in tried] for claim in claims}
-    out.result(study=name, unknowns=[{"unknown": unknown, "assumed": one.default, "claims": outcomes}])
+    print_conditions(name, out, unknown)
     return complete
 
 
-def print_conditions(name: str, out: Output) -> None:
-    """Print from the committed evidence alone which claims depend on each unknown of a study."""
+def print_conditions(name: str, out: Output, only: str | None = None) -> None:
+    """Print from the committed evidence which claims depend on each unknown of a study, or on one."""
     rows = []
     for one in conditions(find_study(name), known_baselines()):
+        if only not in (None, one.name):
+            continue
         unknown = one.unknown
         assumed = f"{unknown.default} is assumed, {unknown.plausible} are plausible: {unknown.source}"
         say(out, f"{one.name}: {unknown.what}; {assumed}")

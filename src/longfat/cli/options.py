@@ -121,7 +121,6 @@ Papers = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="print the result as JSON, and all else to standard error")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print no progress, only warnings and the result")]
-Baseline = Annotated[str | None, typer.Option("--baseline", help="baseline of the evidence (default: the newest)")]
 NewBaseline = Annotated[bool, typer.Option("--new-baseline", help="begin a baseline with this kernel, image and code")]
 Repetitions = Annotated[
     int | None,

@@ -17,11 +17,11 @@ from longfat.backends.registry import DEFAULT_BACKEND, require_backend, traits_o
 from longfat.cli.console import Output, say
 from longfat.cli.lab_needs import lab_tables
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Seed, Stack, Study
-from longfat.cli.pace import Pace, expected_pace
 from longfat.cli.study import chosen, job_count, resolve
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
 from longfat.execute.progress import about
 from longfat.plan import Plan
+from longfat.plan.estimate import estimate
 from longfat.plan.settings import Setting, settings
 from longfat.plan.settings import expanded as expand
 from longfat.study.profiles import thinned
@@ -55,17 +55,16 @@ def plan(
         for swept, points in planned:
             _print_points(swept, points, folder.study, out)
         return
-    pace = expected_pace(made, folder)
     count = job_count(jobs)
     kernel = f", kernel {folder.header.kernel}" if folder.header.kernel else ""
     out.print(f"{folder.name}, profile {made.profile}, stack {made.stack}{kernel}, seed {made.seed}")
-    tables = [_varied(made, planned, pace), *_fixed(folder.study, planned)]
+    tables = [_varied(made, planned), *_fixed(folder.study, planned)]
     tables += [_excluded(made)] if made.excluded else []
     if traits_of(backend).lab:
         tables += list(lab_tables(made, on))
-    for table in [_totals(made, backend, count, pace), *tables]:
+    for table in [_totals(made, backend, count), *tables]:
         out.print(table, width=min(WIDTH, out.width))
-    out.result(**_data(made, pace, count))
+    out.result(**_data(made, count))
 
 
 def _planned(study: Manifest, plan: Plan) -> list[tuple[SweptExperiment, list[Point]]]:
@@ -86,38 +85,36 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _data(plan: Plan, pace: Pace, jobs: int) -> dict[str, Any]:
+def _data(plan: Plan, jobs: int) -> dict[str, Any]:
     """Return the plan as plain data: totals, experiments with their runs and cost on one core, exclusions."""
     rows = []
     for name in dict.fromkeys(run.experiment for run in plan.runs):
         runs = [run for run in plan.runs if run.experiment == name]
-        seconds, disk = pace.cost(plan, runs, 1)
-        cost = {"runs": len(runs), "seconds": round(seconds, 1), "bytes": round(disk)}
+        one = estimate(plan, 1, runs)
+        cost = {"runs": len(runs), "seconds": round(one.wall_seconds, 1), "bytes": one.disk_bytes}
         rows.append({"experiment": name, **cost, "scenarios": {run.scenario: run.factors for run in runs}})
-    seconds, disk = pace.cost(plan, plan.runs, jobs)
+    whole = estimate(plan, jobs)
     return {
         **{name: getattr(plan, name) for name in ("study", "profile", "stack", "seed")},
-        "runs": len(plan.runs),
-        "distinct_runs": len({run.run_id for run in plan.runs}),
+        "runs": whole.runs,
+        "distinct_runs": whole.distinct_runs,
         "jobs": jobs,
-        "seconds": round(seconds, 1),
-        "bytes": round(disk),
-        "estimated": pace.words,
+        "seconds": round(whole.wall_seconds, 1),
+        "bytes": whole.disk_bytes,
         "experiments": rows,
         "excluded": [dataclasses.asdict(one) for one in plan.excluded],
     }
 
 
-def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]], pace: Pace) -> Table:
+def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]]) -> Table:
     """Return the table of experiments with their factors, values, and cost on one core."""
     table = _table("factors, and cost on one core", "experiment", "factors", "points", "runs", "min", "MB")
     for swept, points in planned:
         values = {name: dict.fromkeys(point.labels[name] for point in points) for name in swept.factors}
         lines = [f"{name}: {', '.join(labels)}" for name, labels in values.items()]
         lines += [f"{name} = {formula}" for name, formula in swept.derived.items()]
-        runs = tuple(run for run in plan.runs if run.experiment == swept.id)
-        seconds, disk = pace.cost(plan, runs, 1)
-        figures = (str(len(points)), str(len(runs)), f"{seconds / 60:.1f}", f"{disk / 1e6:.1f}")
+        cost = estimate(plan, 1, (run for run in plan.runs if run.experiment == swept.id))
+        figures = (str(len(points)), str(cost.runs), f"{cost.wall_seconds / 60:.1f}", f"{cost.disk_bytes / 1e6:.1f}")
         table.add_row(swept.id, escape("\n".join(lines)), *figures)
     return table
 
@@ -169,7 +166,7 @@ def _excluded(plan: Plan) -> Table:
     return table
 
 
-def _totals(plan: Plan, backend: str, jobs: int, pace: Pace) -> Table:
+def _totals(plan: Plan, backend: str, jobs: int) -> Table:
     """Return the table of runs, time, disk and memory."""
     fitting = ""
     if traits_of(backend).guests:
@@ -179,15 +176,14 @@ def _totals(plan: Plan, backend: str, jobs: int, pace: Pace) -> Table:
         jobs = min(jobs, max(at_once, 1))
         largest = max(map(needed_bytes, specs), default=0)
         fitting = f"{at_once}, of up to {largest / 1e9:.1f} GB each ({memory / 1e9:.1f} GB available)"
-    seconds, disk = pace.cost(plan, plan.runs, jobs)
+    cost = estimate(plan, jobs)
     table = _table("cost", "what", "value")
     for what, value in (
-        ("runs", str(len(plan.runs))),
-        ("distinct runs", str(len({run.run_id for run in plan.runs}))),
+        ("runs", str(cost.runs)),
+        ("distinct runs", str(cost.distinct_runs)),
         ("scenarios excluded", str(len(plan.excluded))),
-        (f"estimated time with {jobs} jobs", about(seconds)),
-        ("estimated disk", f"{disk / 1e6:.1f} MB"),
-        ("estimated", pace.words),
+        (f"estimated time with {jobs} jobs", about(cost.wall_seconds)),
+        ("estimated disk", f"{cost.disk_bytes / 1e6:.1f} MB"),
         ("runs that fit into memory at once", fitting),
     ):
         if value:

@@ -38,8 +38,6 @@ from longfat.relations.judge import Verdict, judge, read_origin
 from longfat.report.findings import MODERN
 from longfat.report.front import write_front
 from longfat.report.numbers import measured as comparison
-from longfat.report.page import words
-from longfat.report.reference import compare
 from longfat.report.report import write_report
 from longfat.study.models import Header
 from longfat.system.errors import StudyError
@@ -96,13 +94,11 @@ def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = Fal
         draw_all(results.path, folder, papers=papers)
         stage(events, "writing the report")
         page = _write_report(results.path, folder)
-        match, origin = compare(results.path, folder), read_origin(results.path)
+        origin = read_origin(results.path)
         compared, mismatches = compare_results(results.path, folder)
     print_verdicts(verdicts, folder.header, out, every=every)
     if origin.changes:
-        say(out, f"warning: {origin.sentence}:", "bold red")
-    lines = [*origin.changes, f"reference: {words(match.status)}", *match.lines]
-    say(out, "\n  ".join(lines))
+        say(out, "\n  ".join([f"warning: {origin.sentence}:", *origin.changes]), "bold red")
     if compared:
         say(out, f"evidence: {compared - len(mismatches)} of {compared} runs are in it and byte-identical")
     print_mismatches(mismatches, out)
@@ -117,7 +113,6 @@ def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = Fal
         counts={name: {word: n for word, n in row.items() if n} for name, row in counts.items()},
         claims_changed=list(origin.changes),
         verdicts=[dataclasses.asdict(verdict) for verdict in verdicts],
-        reference=match.status,
         evidence={"compared": compared, "differing": [one.name for one in mismatches]},
         report=str(page),
     )

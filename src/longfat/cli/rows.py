@@ -85,7 +85,7 @@ def baseline_for(
         verdict = newest.compare(digests)
         if verdict.differing:
             message = f"{combination.text()} does not behave as baseline {newest.name}: {verdict}"
-            hint = "find the cause, or begin a new baseline with --new-baseline; the old ones stay"
+            hint = "find the cause, or begin a new baseline with --new-baseline"
             raise RigError(message, hint=hint)
         baseline = newest.with_members(here, now.date().isoformat(), "canaries")
         say(console, f"baseline {baseline.name} also has {combination.text()}: {verdict}")

@@ -21,7 +21,6 @@ from longfat.backends.testbed.provision.labs import use_lab
 from longfat.cli.console import Output, listen, stage
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study
 from longfat.cli.outcome import expect
-from longfat.cli.pace import expected_pace
 from longfat.cli.paths import repository_root
 from longfat.cli.study import Choices, chosen, job_count, resolve
 from longfat.cli.version import commit
@@ -129,15 +128,15 @@ def run_study(
     keep_first(results.path, folder.claims, before_runs=unused)
     keep_made_on(results.path, MadeOn(commit(), this_machine()))
     write_lock(plan, results.lock)
-    seconds, _ = expected_pace(plan, folder).cost(plan, plan.runs, jobs)
+    cost = estimate(plan, jobs)
     return execute(
         plan.runs,
         backend,
         results,
         jobs=jobs,
         events=events,
-        disk_bytes=estimate(plan, jobs).disk_bytes,
-        seconds=seconds if elsewhere is None else 0.0,
+        disk_bytes=cost.disk_bytes,
+        seconds=cost.wall_seconds if elsewhere is None else 0.0,
         memory_bytes=available_bytes() if traits.guests and elsewhere is None else None,
         elsewhere=elsewhere,
     )

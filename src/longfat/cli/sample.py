@@ -88,7 +88,7 @@ class Mismatch:
 
 
 def repeat_sample(
-    name: str | None, wanted: str, seed: int, budget: float | None, jobs: int | None, baseline: str | None, out: Output
+    name: str | None, wanted: str, seed: int, budget: float | None, jobs: int | None, out: Output
 ) -> bool:
     """Repeat a sample of the evidence; return whether all of it is byte-identical. Without evidence the result is True.
 
@@ -102,7 +102,7 @@ def repeat_sample(
     folders = [find_study(name)] if name else studies_with_evidence()
     since = since_parent(repository_root(), folders[0].name if name else None)
     gone = _print_losses(since, out)
-    kept = [one for folder in folders for one in rows_that_count(folder, known, baseline)]
+    kept = [one for folder in folders for one in rows_that_count(folder, known)]
     if not kept:
         say(out, "no evidence is committed yet, so there is nothing to repeat")
         return not gone
@@ -163,12 +163,12 @@ def within(drawn: Iterable[Kept], seconds: float) -> list[Kept]:
     return found
 
 
-def rows_that_count(folder: StudyFolder, baselines: list[Baseline], baseline: str | None = None) -> Iterator[Kept]:
-    """Yield the rows on which verdicts rest, of all stacks and profiles, from the newest baseline or the named one."""
+def rows_that_count(folder: StudyFolder, baselines: list[Baseline]) -> Iterator[Kept]:
+    """Yield the rows on which verdicts rest, of all stacks and profiles, from the newest baseline."""
     names = baselines_with_evidence(folder.path)
     if not names:
         return
-    baseline = baseline or names[-1]
+    baseline = names[-1]
     rows = read_rows(folder.path, folder.study.name, baseline)
     for stack in sorted({place.stack for place in rows}):
         one = evidence_of(folder, baselines, baseline=baseline, stack=stack, rows=rows)

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from longfat.cli.console import WARNING, Output, say
-from longfat.cli.options import Baseline, Stack, Studies
+from longfat.cli.options import Stack, Studies
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.criteria import YOUNGER
@@ -24,7 +24,7 @@ from longfat.report.headlines import headline_counts, headline_rows
 from longfat.system.errors import StudyError
 
 
-def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, stack: Stack = None) -> None:
+def verdicts(out: Output, studies: Studies = None, stack: Stack = None) -> None:
     """Print every claim's verdict by the committed evidence, of all studies or of those named."""
     committed = studies_with_evidence()
     every = [study for study in every_study() if study in committed or not study.name.startswith("_")]
@@ -33,7 +33,7 @@ def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, st
     found = {}
     for folder in folders:
         try:
-            found[folder.name] = evidence_of(folder, known, baseline=baseline, stack=stack)
+            found[folder.name] = evidence_of(folder, known, stack=stack)
         except StudyError as error:
             if studies:
                 raise
@@ -41,8 +41,7 @@ def verdicts(out: Output, studies: Studies = None, baseline: Baseline = None, st
     having = [one for one in found.values() if one is not None]
     for one in having:
         print_evidence(one, out, claims=True)
-    options = (("baseline", baseline), ("stack", stack))
-    wanted = "".join(f" of {option} {value}" for option, value in options if value)
+    wanted = f" of stack {stack}" if stack else ""
     for folder in folders:
         if folder.name in found and found[folder.name] is None:
             say(out, f"{folder.name}: no evidence{wanted} is committed yet")

@@ -8,7 +8,6 @@ results.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -40,7 +39,6 @@ FIGURES = "figures.yaml"
 HEADLINES = "headlines.yaml"
 README = "README.md"
 NOTES = "notes.md"
-REFERENCE = "reference"  # the folder of committed references
 
 
 @dataclass(frozen=True)
@@ -195,18 +193,6 @@ class StudyFolder:
         except UnicodeDecodeError as error:
             message = f"the file is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
             raise StudyError(message, where=str(self.path / file)) from error
-
-    def pace(self, profile: str, stack: str) -> dict[str, float]:
-        """Return measured over modelled time of runs by experiment, from the nearest reference.
-
-        Empty if no reference has it.
-        """
-        found = []
-        for path in sorted((self.path / REFERENCE).glob("*.json")):
-            reference = json.loads(path.read_text(encoding="ascii"))
-            if reference.get("pace"):
-                found.append(((reference["profile"] == profile, reference["stack"] == stack), reference["pace"]))
-        return dict(max(found, key=lambda one: one[0])[1]) if found else {}
 
     def check(self) -> None:
         """Raise StudyError with all problems of the manifest, or else with all of claims, headlines and figures."""

@@ -29,14 +29,9 @@ from longfat.plan.model import Plan, PlannedRun
 from longfat.system.errors import RecordError, StudyError
 
 
-def makes_evidence(backend: str) -> bool:
-    """Return whether a backend's runs repeat byte for byte, with the project's kernel. Raises StudyError."""
-    return traits_of(backend).own_world
-
-
 def require_repeatable(backend: str) -> None:
     """Raise StudyError if a backend's runs do not repeat byte for byte."""
-    if not makes_evidence(backend):
+    if not traits_of(backend).own_world:
         hint = "only runs of the project's kernel in virtual time are byte-identical on all machines"
         raise StudyError(f"runs of backend {backend!r} make no evidence", hint=hint)
 

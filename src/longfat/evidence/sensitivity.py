@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensitivity of claims to unknowns: outcomes along the values of a setting that the paper does not state.
 
-Owns the values to try, and the conditions by the committed evidence alone. Runs nothing.
+Reads the committed evidence alone.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,14 +18,8 @@ from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
 from longfat.relations.evaluate import Evidence
 from longfat.relations.outcomes import Word
 from longfat.spec.runspec import Scalar
-from longfat.study.formulas import Amount, amount_of
+from longfat.study.formulas import amount_of
 from longfat.study.unknowns import Unknown
-
-FIRST = 5  # values over the whole range
-WIDE = 4  # ratio of the ends from which a range is divided by ratios
-DIGITS = 3  # significant digits of an intermediate value
-HOLDS = ("reproduced", "compatible")
-_TEXT = re.compile(r"([0-9.]+)(\s*)(\S+)")
 
 
 @dataclass(frozen=True)
@@ -61,54 +54,12 @@ def regions(claim: str, tried: Collection[At], unknown: Unknown) -> tuple[Region
     return tuple(Region(outcome, own[0].value, own[-1].value) for outcome, own in grouped)
 
 
-def where_all_hold(claims: Sequence[str], tried: Collection[At], unknown: Unknown) -> tuple[Scalar, ...]:
-    """Return the tried values at which all claims hold, in order."""
-    values = [at.value for at in tried if all(at.outcome(claim) in HOLDS for claim in claims)]
-    return tuple(sorted(values, key=lambda value: _order(unknown, value)))
-
-
-def first_values(unknown: Unknown) -> tuple[Scalar, ...]:
-    """Return the default, then values that divide the range evenly (a wide range by ratios), or all discrete values."""
+def _order(unknown: Unknown, value: Scalar) -> Fraction:
     if unknown.between is None:
-        return tuple(dict.fromkeys((unknown.default, *(unknown.among or ()))))
-    low, high = (_number(unknown, value) for value in unknown.between)
-    wide = low > 0 and high / low >= WIDE
-    steps = [Fraction(step, FIRST - 1) for step in range(FIRST)]
-    values = [low * (high / low) ** float(step) if wide else low + (high - low) * float(step) for step in steps]
-    ends = (unknown.between[0], *(_given(unknown, value) for value in values[1:-1]), unknown.between[1])
-    return tuple(dict.fromkeys((unknown.default, *ends)))
-
-
-def _order(unknown: Unknown, value: Scalar) -> float:
-    return _number(unknown, value) if unknown.between is not None else (unknown.among or ()).index(value)
-
-
-def _number(unknown: Unknown, value: Scalar) -> float:
-    """Return a value in the default's unit."""
-    return float(_amount(value).value / _unit(unknown).value)
-
-
-def _given(unknown: Unknown, number: float) -> Scalar:
-    """Format a number as a manifest value: whole if the range's ends are, else with three digits."""
-    rounded = float(f"{number:.{DIGITS}g}")
-    ends = [_number(unknown, value) for value in unknown.between or ()]
-    whole = all(end.is_integer() for end in ends) and (abs(number) >= 10 or not isinstance(unknown.default, str))
-    value: int | float = round(number) if whole else rounded
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    match = _TEXT.fullmatch(unknown.default) if isinstance(unknown.default, str) else None
-    return f"{value}{match[2]}{match[3]}" if match else value
-
-
-def _unit(unknown: Unknown) -> Amount:
-    match = _TEXT.fullmatch(unknown.default) if isinstance(unknown.default, str) else None
-    return _amount(f"1 {match[3]}") if match else Amount(Fraction(1))
-
-
-def _amount(value: Scalar) -> Amount:
+        return Fraction((unknown.among or ()).index(value))
     amount = amount_of(value)
     assert amount is not None, "a range has numbers and quantities alone"
-    return amount
+    return amount.value
 
 
 def values_in(assumed: Iterator[Mapping[str, Scalar]], name: str, unknown: Unknown) -> tuple[Scalar, ...]:

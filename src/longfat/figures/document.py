@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
@@ -137,10 +137,6 @@ class Catalogue:
     size: Coverage | None
     shows: Mapping[str, str]
     tables: frozenset[str] = frozenset()
-
-    def shown(self, figures: Iterable[str]) -> int:
-        """Count the paper's artifacts that the figures of these ids show."""
-        return len({self.shows[figure] for figure in figures if figure in self.shows})
 
 
 def catalogue_of(source: Source) -> Catalogue:

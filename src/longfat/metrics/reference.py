@@ -1,23 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of metrics in docs/metrics.md, generated from their registrations.
-
-``python -m longfat.metrics.reference`` writes it into the page.
-"""
+"""The table of all metrics as Markdown, generated from their registrations."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from longfat.metrics import METRICS, Metric
 from longfat.metrics.statistics import UNBOUNDED
-
-PAGE = Path("docs/metrics.md")
-MARK = "<!-- Generated: python -m longfat.metrics.reference -->\n"
-
-
-def with_reference(page: str) -> str:
-    """Return the page with the present table of metrics after the mark."""
-    return page.split(MARK)[0] + MARK + "\n" + reference()
 
 
 def reference() -> str:
@@ -36,7 +23,3 @@ def _row(metric: Metric) -> str:
     bounds = [] if metric.bounds == UNBOUNDED else ["{:g} to {:g}".format(*metric.bounds)]
     bounds += ["median"] if metric.judged_by == "median" else []
     return f"| `{metric.name}` | {metric.unit or '1'} | {', '.join(parameters)} | {', '.join(bounds)} | {text} |"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_reference(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -6,10 +6,11 @@ No result depends on the estimate.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
-from longfat.plan.model import Plan
+from longfat.plan.model import Plan, PlannedRun
 from longfat.spec.network import route, smallest_mtu_bytes
 from longfat.spec.runspec import RunSpec
 from longfat.study.traffic import section_of
@@ -19,6 +20,7 @@ from longfat.system.errors import StudyError
 # Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
 FIXED_SECONDS = 0.35  # boot, topology and teardown
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
+TYPICAL = 0.5  # part of the model's seconds that a study takes: few flows fill their link, which the model assumes
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, whose graphs are read
 
 # The content of a run's files; text is counted as written.
@@ -30,7 +32,7 @@ BYTES_PER_CAPTURED_PACKET = 200  # headers of a data packet, its share of ACKs, 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Cost of a plan: lock entries, distinct runs among them, seconds of wall time, bytes on disk."""
+    """Cost of runs: entries of the lock, distinct runs among them, seconds of wall time, bytes on disk."""
 
     runs: int
     distinct_runs: int
@@ -38,21 +40,22 @@ class Estimate:
     disk_bytes: int
 
 
-def estimate(plan: Plan, jobs: int) -> Estimate:
-    """Return the cost of all distinct runs, ``jobs`` at a time, or one after the other in real time.
+def estimate(plan: Plan, jobs: int, runs: Iterable[PlannedRun] | None = None) -> Estimate:
+    """Return the cost of the distinct runs of a plan, or of some, ``jobs`` at a time; in real time one after the other.
 
     Raises StudyError for less than one job.
     """
     if jobs < 1:
         raise StudyError(f"{jobs} jobs cannot run anything; allowed: 1 or more", where="--jobs")
-    specs = {run.run_id: run.spec for run in plan.runs}
-    backend = plan.pins.get("backend", DEFAULT_BACKEND)
+    chosen = plan.runs if runs is None else tuple(runs)
+    specs = {run.run_id: run.spec for run in chosen}
+    backend, part = plan.pins.get("backend", DEFAULT_BACKEND), TYPICAL
     if traits_of(backend).clock == "real":
-        jobs = 1
-    seconds = [seconds_on(backend, spec) for spec in specs.values()]
+        jobs, part = 1, 1.0
+    seconds = [part * seconds_on(backend, spec) for spec in specs.values()]
     # At least the longest run: a run is not divided among cores.
     wall = max(sum(seconds) / jobs, max(seconds, default=0.0))
-    return Estimate(len(plan.runs), len(specs), wall, sum(run_bytes(spec) for spec in specs.values()))
+    return Estimate(len(chosen), len(specs), wall, sum(run_bytes(spec) for spec in specs.values()))
 
 
 def seconds_on(backend: str, spec: RunSpec) -> float:

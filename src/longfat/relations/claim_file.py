@@ -129,8 +129,11 @@ def _add_table(
         retests: list[Retest | None] = []
         for row in rows:
             yield from _add_relations(table.relation, place, study, relations, (table.file, row))
-            retested = row.columns.get(RETEST) == "yes"
-            retests += [table.retest if retested else None] * (len(relations) - len(retests))
+            try:
+                retests += [_retest(table, row)] * (len(relations) - len(retests))
+            except ValueError:
+                fault = f"{table.file}, line {row.line}: retest: {row.columns[RETEST]!r} is neither yes nor a number"
+                yield Finding((*place, "file"), fault)
         cells = ", ".join(row.named for row in rows if row.printed)
         try:
             key = "statement"
@@ -160,6 +163,14 @@ def _add_table(
                 scenario_differs=table.scenario_differs,
             )
         )
+
+
+def _retest(table: TableClaims, row: Row) -> Retest | None:
+    """Return the retest of a row: none, the table's, or with the row's own deviation. Raises ValueError."""
+    given = row.columns.get(RETEST)
+    if not given or table.retest is None:
+        return None
+    return table.retest if given == "yes" else table.retest.model_copy(update={"deviation": float(given)})
 
 
 def _add_relations(

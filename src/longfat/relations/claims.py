@@ -116,8 +116,8 @@ class _Tested(Closed):
     )
     retest: Retest | None = Field(
         None,
-        description="difference between the paper's own measurements of the number; in a table for rows with `yes` in"
-        " the column retest",
+        description="difference between the paper's own measurements of the number; in a table for rows with `yes`,"
+        " or their own deviation, in the column retest",
     )
     needs: Needs | None = Field(None, description="the condition on its runs")
 

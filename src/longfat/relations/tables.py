@@ -15,7 +15,7 @@ from pathlib import Path
 VALUE = "value"  # the column of a cell's number
 ERROR = "error"  # the column of the paper's own error
 CALIBRATED_ON = "calibrated_on"  # the column with the setting that was chosen by a claim's number
-RETEST = "retest"  # the column with yes where the paper measured again
+RETEST = "retest"  # the column with yes, or an own deviation, where the paper measured again
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 
 

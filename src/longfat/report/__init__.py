@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a study, the page of all studies, pages in the repository, and the committed reference."""
+"""The report of a study, the page of all studies and pages in the repository."""

@@ -20,9 +20,9 @@ from longfat.evidence.criteria import YOUNGER
 from longfat.evidence.judged import Evidenced
 from longfat.execute.record.made_on import MadeOn
 from longfat.figures.drawing import FOLDER
+from longfat.plan.lockfile import LOCK
 from longfat.plan.model import Plan
 from longfat.relations.judge import Origin, Verdict
-from longfat.report.reference import inputs_of
 
 
 def provenance(
@@ -69,7 +69,8 @@ def exclusions_of(dataset: Dataset, plan: Plan) -> list[tuple[str, str, int]]:
 
 def digests_of(results: Path, plan: Plan, verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Return the digests of the inputs and of the results."""
-    rows = list(inputs_of(results).items())
+    rows = [(key, plan.pins.get(key, "none")) for key in ("backend", "kernel", "image", "code")]
+    rows.append(("lock", hashlib.sha256((results / LOCK).read_bytes()).hexdigest()))
     rows += [(f"source of kernel {digest[:12]}", str(source)) for digest, source in plan.kernels.items()]
     rows += [("manifest", plan.manifest_sha256), ("claims", plan.claims_sha256)]
     rows += [(f"dataset, {table}", digest) for table, digest in dataset_digests(results).items()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of ``docs/manifest.md``, generated from the models and the catalogue. Run as a module to write them."""
+"""The tables of all keys of a manifest as Markdown, generated from the models and the catalogue."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from longfat.study.queues import KINDS as QUEUES
 from longfat.study.schema.closed import Closed
 from longfat.study.traffic import SECTIONS
 from longfat.study.traffic.algorithm import Algorithm
-
-PAGE = Path("docs/manifest.md")
-MARK = "<!-- Generated: python -m longfat.study.reference -->\n"
 
 _SECTIONS: dict[str, type[Closed]] = {
     "study.yaml": models.Document,
@@ -57,13 +54,8 @@ _SECTIONS: dict[str, type[Closed]] = {
 }
 
 
-def with_reference(page: str) -> str:
-    """Return the page with its generated part as it is now."""
-    return f"{page.split(MARK)[0]}{MARK}\n{reference()}"
-
-
 def reference() -> str:
-    """Return the generated part of the page, from ``reference.md.j2``."""
+    """Return the tables, from ``reference.md.j2``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         undefined=jinja2.StrictUndefined,
@@ -117,7 +109,3 @@ def _example(model: type[Closed], title: str) -> str:
     if key.endswith("[]"):
         return "\n".join([f"{key.removesuffix('[]')}:", *(f"  - {text}" for text in model.examples)])
     return "\n".join(f"{'- ' if key == 'topology' else ''}{key}: {text}" for text in model.examples)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_reference(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
