@@ -142,8 +142,10 @@ class Bars(Figure, WithSources):
         factors = {name for name in (x_factor, self.series) if name not in (None, FLOW)}
         runs = [run for run in selection.chosen(dataset) if factors <= run.factors.keys()]
         planned = experiment_named(selection.experiment, sources.study).factors.get(x_factor, ())
-        order = {value: place for place, value in enumerate(planned) if isinstance(value, str)}  # numbers go by size
-        xs = sorted({run.factors[x_factor] for run in runs}, key=lambda x: (order.get(x, -1), ascending(x)))
+        order = [value for value in planned if isinstance(value, str)]  # numbers go by size
+        xs = sorted(
+            {run.factors[x_factor] for run in runs}, key=lambda x: (order.index(x) if x in order else -1, ascending(x))
+        )
         series: list[tuple[Any, Selection]] = [(None, selection)]
         if self.series == FLOW:
             flows = {row["flow"] for run in runs for row in dataset.flows.get(run.run_id, ())}
