@@ -62,6 +62,7 @@ def convert(inventory: Mapping[str, Any], known_hosts: Path, lookup: Lookup) -> 
     variables = {
         "ansible_ssh_common_args": shlex.join([*options, "-o", "StrictHostKeyChecking=yes"]),
         "lab_environment": inventory["environment"],
+        "packet_filter_files": inventory.get("filter", {}),
         # Machines that exist already are their owner's to end.
         "lab_expiry_utc": "" if inventory["environment"] == "existing" else inventory["tags"]["expires"] or "",
     }

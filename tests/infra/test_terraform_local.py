@@ -98,6 +98,13 @@ def wait_for_end(handle: int) -> None:
     os.close(handle)
 
 
+def seed_of(lab: Lab) -> dict[str, str]:
+    """Return the files by which the sender learns who it is."""
+    with tarfile.open(lab.folder / "sender.seed") as seed:
+        found = {Path(entry.name).name: seed.extractfile(entry) for entry in seed if entry.isfile()}
+        return {name: file.read().decode().strip() for name, file in found.items() if file}
+
+
 def free_ports(count: int) -> list[int]:
     doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     try:
@@ -161,12 +168,9 @@ def test_a_lab_comes_up_is_mended_and_leaves_nothing(lab: Lab) -> None:
         assert (lab.folder / f"{host['name']}.host_key.pub").read_text().startswith(f"{host['ssh']['host_key']} ")
         with socket.create_connection((host["ssh"]["address"], host["ssh"]["port"])) as door:
             assert door.recv(4) == b"SSH-"
-    with tarfile.open(lab.folder / "sender.seed") as seed:
-        content = {Path(entry.name).name: seed.extractfile(entry) for entry in seed if entry.isfile()}
-        assert {name: file.read().decode().strip() for name, file in content.items() if file and "key" not in name} == {
-            "hostname": "sender"
-        }
-        assert set(content) == {"hostname", "authorized_keys", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"}
+    seed = seed_of(lab)
+    assert set(seed) == {"hostname", "authorized_keys", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"}
+    assert seed["hostname"] == "sender"
 
     assert lab.plan() == NO_CHANGES
 
@@ -189,6 +193,12 @@ def test_a_lab_comes_up_is_mended_and_leaves_nothing(lab: Lab) -> None:
     lab.destroy()
     assert not any(runs(number) for number in after.values())
     assert not lab.folder.exists()
+
+
+def test_machines_that_reach_other_networks_have_a_resolver(lab: Lab) -> None:
+    lab.variables["isolated"] = False
+    lab.run("apply", "-auto-approve", "-target=terraform_data.identity")
+    assert seed_of(lab)["resolv.conf"] == "nameserver 192.168.127.3"
 
 
 def test_a_process_that_got_the_number_of_a_machine_is_neither_taken_for_it_nor_ended(lab: Lab) -> None:

@@ -124,6 +124,16 @@ def test_a_host_keeps_its_address_its_user_and_its_cards(user: str, become: bool
     }
 
 
+def test_the_files_of_the_packet_filter_reach_its_role() -> None:
+    files = {"/etc/nftables.conf": "flush ruleset ip\n"}
+    for inventory, wanted in ((lab(filter=files), files), (lab(), {})):
+        assert convert(inventory, KNOWN_HOSTS, nobody_knows)[0]["all"]["vars"]["packet_filter_files"] == wanted
+
+
+def test_a_filter_has_files_below_etc_only(tmp_path: Path) -> None:
+    assert refused_keys(tmp_path, lab(filter={"/root/.bashrc": ""})) == ["filter"]
+
+
 def test_only_the_keys_of_the_lab_are_trusted() -> None:
     hosts, _ = convert(lab(), KNOWN_HOSTS, nobody_knows)
     options = shlex.split(hosts["all"]["vars"]["ansible_ssh_common_args"])[1::2]

@@ -19,7 +19,11 @@ SOUND: dict[str, str | None] = {
     "ip": "echo '2: eth0 inet 192.0.2.7/24 brd 192.0.2.255'",
     "findmnt": "echo overlay",
     "df": "printf 'Avail\\n999999\\n'",
+    "apt-get": "true",
+    "update-grub": "true",
 }
+
+TOOLS = ("awk", "basename", "dirname", "grep", "od", "readlink", "tail", "tr")
 
 
 def reasons(folder: Path, programs: dict[str, str | None], **changes: str) -> list[str]:
@@ -28,6 +32,9 @@ def reasons(folder: Path, programs: dict[str, str | None], **changes: str) -> li
         if body is not None:
             (folder / name).write_text(f"#!/bin/sh\n{body}\n")
             (folder / name).chmod(0o755)
+    (folder / "tools").mkdir()
+    for name in TOOLS:
+        (folder / "tools" / name).symlink_to(Path("/usr/bin") / name)
     (folder / "release").write_text("VERSION_CODENAME=bookworm\n")
     driver = folder / "sys/class/net/eth0/device/driver"
     driver.mkdir(parents=True)
@@ -37,7 +44,14 @@ def reasons(folder: Path, programs: dict[str, str | None], **changes: str) -> li
     (folder / "tables").write_text(changes.pop("TABLES", ""))
     variables = {"ADDRESS": "192.0.2.7", "KERNEL": KERNEL, "MODULES": "virtio_net igc", "RELEASES": "bookworm"}
     files = {"OS_RELEASE": f"{folder}/release", "EFI": f"{folder}/efi", "IP_TABLES": f"{folder}/tables"}
-    environment = {"PATH": f"{folder}:/usr/bin:/bin", "SYS": f"{folder}/sys", **files, **variables, **changes}
+    environment = {
+        "PATH": f"{folder}:{folder}/tools",
+        "SYSTEMD": str(folder),
+        "SYS": f"{folder}/sys",
+        **files,
+        **variables,
+        **changes,
+    }
     done = subprocess.run([LOOK], env=environment, capture_output=True, text=True, check=True)
     assert all(line.startswith("reason: ") for line in done.stdout.splitlines())
     return done.stdout.splitlines()
@@ -51,6 +65,9 @@ def test_a_sound_machine_gives_no_reason(tmp_path: Path) -> None:
     ("programs", "changes", "word"),
     [
         ({}, {"RELEASES": "trixie"}, "bookworm"),
+        ({"apt-get": None}, {}, "no apt"),
+        ({}, {"SYSTEMD": "/nowhere"}, "systemd"),
+        ({"update-grub": None}, {}, "no GRUB"),
         ({"cloud-init": "echo status: running"}, {}, "first boot"),
         ({}, {"ADDRESS": "2001:db8::7"}, "IPv4"),
         ({}, {"SECURE": "1"}, "Secure Boot"),

@@ -117,7 +117,7 @@ class RealtimeBackend:
 
 def open_backend(name: str, say: Say) -> RealtimeBackend:
     """Return the backend ``mininet`` or ``containernet``, after building a missing userland. Raises RigError."""
-    virtual = open_virtual(say)  # its root has the same userland and code
+    virtual = open_virtual(say, kernels=())  # its root has the same userland and code
     return RealtimeBackend(
         name=name,
         kernel=ask_kernel(virtual.root),

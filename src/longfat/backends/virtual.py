@@ -199,7 +199,8 @@ def open_virtual(
 ) -> VirtualBackend:
     """Return the backend with these kernels and the image, which are built if they are missing.
 
-    ``own`` has the additions of a study to kernels, by their names. Raises RigError, StudyError if a build fails.
+    Without kernels the root has the code as it is, which suits this machine's kernel. ``own`` has the additions of a
+    study to kernels, by their names. Raises RigError, StudyError if a build fails.
     """
     if landlock_version() < 1:
         say("warning: this machine's kernel has no Landlock: only your rights keep a hostile guest from your files")
@@ -214,7 +215,8 @@ def open_virtual(
         root=image.path,
     )
     # Named by the text of the code: comments change no identity, but tracebacks must show the code that ran.
-    root = open_root(image, text_digest(), lambda root: _add_code(replace(unrooted, root=root)), say)
+    text = text_digest() if opened else f"source-{text_digest()}"
+    root = open_root(image, text, lambda root: _add_code(replace(unrooted, root=root)), say)
     return replace(unrooted, root=root)
 
 
@@ -281,11 +283,13 @@ def text_digest() -> str:
 
 
 def _add_code(backend: VirtualBackend) -> None:
-    """Copy the guest's code into /code of the backend's root, and compile it with the guest's Python."""
+    """Copy the guest's code into /code of the backend's root, and compile it with the Python of a guest, if any."""
     for path in guest_sources():
         target = backend.root / "code" / "longfat" / path.relative_to(PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+    if not backend.kernels:
+        return
     with scratch_in(scratch_folder(backend.jail), GUEST_FOLDER) as task:
         backend.boot(task, 256 << 20, 0, ["/code/longfat/guest/start.py", "prepare"], writable=True)
         if not (backend.root / PROGRAM[1:]).is_file():

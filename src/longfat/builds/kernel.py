@@ -75,7 +75,7 @@ def build_kernel(
             source = find_source(settings, folder, say)
     if not recipe.is_pinned(source):
         other = f"a tarball of {source.version} with SHA-256 {source.sha256[:16]}..."
-        say(f"warning: the kernel source is {other}, the references were made with another one of {settings['pinned']}")
+        say(f"warning: the kernel source is {other}; the evidence was made with another one of {settings['pinned']}")
     digest = recipe.digest(source, target)
     result = folder / digest[:32]
 

@@ -49,7 +49,7 @@ class Recipe:
         return {key: value for folder in self._folders() for key, value in _settings(folder).items()}
 
     def is_pinned(self, source: Source) -> bool:
-        """Return whether the source is the tarball that the references were made with: by its SHA-256, not its name."""
+        """Return whether the source is the tarball that the evidence was made with: by its SHA-256, not its name."""
         settings = self.settings()
         return source.version == settings["pinned"] and source.sha256 in settings["sha256"].split()
 

@@ -96,6 +96,7 @@ module "inventory" {
 
   environment = "aws"
   tags        = var.tags
+  filter      = module.first_boot.filter
   links       = {}
   hosts = { for name, host in var.hosts : name => {
     role = host.role

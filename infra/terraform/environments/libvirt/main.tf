@@ -166,6 +166,7 @@ module "inventory" {
 
   environment = "libvirt"
   tags        = var.tags
+  filter      = module.first_boot.filter
   links       = var.links
   hosts = { for name, host in var.hosts : name => {
     role = host.role

@@ -86,11 +86,15 @@ resource "terraform_data" "identity" {
   for_each = var.hosts
 
   input            = { file = local.files[each.key] }
-  triggers_replace = [terraform_data.folder.id, each.key, trimspace(var.ssh_public_key)]
+  triggers_replace = [terraform_data.folder.id, each.key, trimspace(var.ssh_public_key), var.isolated]
 
   provisioner "local-exec" {
-    command     = "'${path.module}/machine' identify '${self.input.file}'"
-    environment = { AUTHORIZED_KEY = trimspace(var.ssh_public_key), HOST_NAME = each.key }
+    command = "'${path.module}/machine' identify '${self.input.file}'"
+    environment = {
+      AUTHORIZED_KEY = trimspace(var.ssh_public_key)
+      HOST_NAME      = each.key
+      RESOLVER       = var.isolated ? "" : "192.168.127.3" # QEMU's, in the network for SSH
+    }
   }
 
   provisioner "local-exec" {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 locals {
+  image_is_id = can(regex("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", var.image))
   reservations = {
     for name, host in var.hosts : name => host.reservation_id == null ? var.reservation_id : host.reservation_id
   }
@@ -100,7 +101,8 @@ resource "openstack_compute_instance_v2" "this" {
   for_each = var.hosts
 
   name        = "${var.name}-${each.key}"
-  image_name  = var.image
+  image_name  = local.image_is_id ? null : var.image
+  image_id    = local.image_is_id ? var.image : null
   flavor_name = coalesce(each.value.flavor, var.flavor)
   key_pair    = openstack_compute_keypair_v2.this.name
   user_data   = module.first_boot.user_data
@@ -134,7 +136,7 @@ resource "openstack_compute_instance_v2" "this" {
   # Either would erase the machine: Nova creates it again for other user data, and rebuilds it in place for another name
   # of its image. The packet filter follows changed prefixes by Ansible.
   lifecycle {
-    ignore_changes = [user_data, image_name]
+    ignore_changes = [user_data, image_name, image_id]
   }
 }
 
@@ -160,6 +162,7 @@ module "inventory" {
 
   environment = "openstack"
   tags        = var.tags
+  filter      = module.first_boot.filter
   links       = var.links
   hosts = { for name, host in var.hosts : name => {
     role = host.role

@@ -45,7 +45,7 @@ variable "reservation_id" {
 }
 
 variable "image" {
-  description = "Name of an image with cloud-init."
+  description = "Name or UUID of an image with cloud-init."
   type        = string
 
   validation {

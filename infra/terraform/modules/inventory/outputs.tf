@@ -6,7 +6,7 @@ output "inventory" {
     environment = var.environment
     tags        = var.tags
     hosts       = local.hosts
-  }, length(local.paths) == 0 ? {} : { paths = local.paths })
+  }, length(local.paths) == 0 ? {} : { paths = local.paths }, length(var.filter) == 0 ? {} : { filter = var.filter })
 
   precondition {
     condition = local.declared_ends == local.existing_ends

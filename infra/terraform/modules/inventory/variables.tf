@@ -58,6 +58,12 @@ variable "links" {
   }
 }
 
+variable "filter" {
+  description = "Files of each host's packet filter, by path: the output of first_boot."
+  type        = map(string)
+  default     = {}
+}
+
 variable "hosts" {
   description = "The hosts by name; nics has the cards of the data plane by link."
   type = map(object({

@@ -112,7 +112,7 @@ def _understood(returned: object, name: str) -> tuple[Outcome, bytes | None]:
         plain = isinstance(outcome, Outcome) and isinstance(outcome.reason, str | None)
         if plain and isinstance(outcome.wall_seconds, int | float) and isinstance(archive, bytes | None):
             return outcome, archive
-    raise RigError("a worker sent something else than the record of a run", where=name)
+    raise RigError("a worker sent something other than the record of a run", where=name)
 
 
 @contextmanager

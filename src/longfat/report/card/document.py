@@ -30,7 +30,7 @@ class Row(Closed):
 
     row: f.Name = Field(description="name of the row, the same in all cards")
     section: Section = Field(description="sections of the document")
-    asks: Asks | None = Field(None, description="its word; none in a document without such words")
+    asks: Asks | None = Field(None, description="its word, such as MUST; absent in a document without such words")
     shows: f.Text = Field(description="what is measured, in a few words")
     of: f.Text = Field(description="the expression of a cell; `${who}`, needed with peers, is replaced by an algorithm")
     unit: str = Field(description="unit of its value")

@@ -31,8 +31,8 @@ class Red(QueueKind):
     kind: Literal["red"] = Field(description="random early detection, tc-red(8)")
     limit: f.Count = Field(description="packets it holds")
     min: f.Count = Field(description="average length in packets from which packets are marked or dropped")
-    max: f.Count = Field(description="average length in packets from which every packet is")
-    probability: f.Share = Field(description="probability of it just below `max`")
+    max: f.Count = Field(description="average length in packets from which every packet is marked or dropped")
+    probability: f.Share = Field(description="probability of a mark or drop just below `max`")
     burst: f.Count | None = Field(
         default=None,
         description="burst in packets that the average lets pass, which sets its weight (default: a third of max and "

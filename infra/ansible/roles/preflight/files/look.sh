@@ -17,6 +17,9 @@ case " $RELEASES " in
     *) echo "reason: its release is $release; the programs' versions are those of $RELEASES" ;;
 esac
 
+command -v apt-get >/dev/null || echo "reason: it has no apt, which installs the programs"
+[ -d "${SYSTEMD:-/run/systemd/system}" ] || echo "reason: its first process is not systemd, which starts the services"
+
 if command -v cloud-init >/dev/null; then
     case $(cloud-init status 2>/dev/null) in
         *running* | *"not run"*) echo "reason: its first boot has not ended (cloud-init status): wait, and repeat" ;;
@@ -24,6 +27,8 @@ if command -v cloud-init >/dev/null; then
 fi
 
 [ -n "$KERNEL" ] && [ "$(uname -r)" != "$KERNEL" ] || exit 0
+
+command -v update-grub >/dev/null || echo "reason: it has no GRUB, which falls back on the present kernel if $KERNEL fails"
 
 case $ADDRESS in
     *:*) echo "reason: SSH reaches it by IPv6 ($ADDRESS), which the kernel $KERNEL lacks: state its IPv4 address" ;;

@@ -22,6 +22,25 @@ run "contract" {
     ]
     error_message = "the machine is no worker that SSH reaches"
   }
+  assert {
+    condition     = strcontains(output.inventory.filter["/etc/nftables.conf"], "ip saddr { 192.0.2.0/24 } tcp dport 22")
+    error_message = "Ansible does not learn the stated prefixes"
+  }
+}
+
+run "another_prefix" {
+  command = plan
+  variables {
+    ssh_prefixes = ["198.51.100.0/24"]
+  }
+  assert {
+    condition     = [for host in aws_instance.this : host.id] == ["i-1"]
+    error_message = "another prefix makes another machine"
+  }
+  assert {
+    condition     = strcontains(output.inventory.filter["/etc/nftables.conf"], "198.51.100.0/24")
+    error_message = "Ansible does not learn the new prefix"
+  }
 }
 
 run "a_machine_that_powers_off_at_the_expiry_costs_nothing_any_more" {

@@ -88,6 +88,20 @@ run "contract" {
   }
 }
 
+run "an_image_by_its_id" {
+  command = plan
+  plan_options {
+    replace = [openstack_compute_instance_v2.this["sender"]]
+  }
+  variables {
+    image = "0f5c1a7e-3d2b-4c1d-9e8f-a0b1c2d3e4f5"
+  }
+  assert {
+    condition     = openstack_compute_instance_v2.this["sender"].image_id == var.image
+    error_message = "Nova looks for an image with this name"
+  }
+}
+
 run "another_prefix_or_image_does_not_erase_a_machine" {
   command = plan
   variables {
