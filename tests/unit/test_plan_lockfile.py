@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
-from longfat.plan.estimate import FIXED_SECONDS, SECONDS_PER_CAPTURED_PACKET, SECONDS_PER_PACKET_HOP, TYPICAL
+from longfat.plan.estimate import (
+    BYTES_PER_CAPTURED_PACKET,
+    FIXED_SECONDS,
+    SECONDS_PER_CAPTURED_PACKET,
+    SECONDS_PER_PACKET_HOP,
+    TYPICAL,
+)
 from longfat.study.load import load_study
 from longfat.system.errors import RecordError
 from longfat.system.identity import KernelSource
@@ -94,6 +100,20 @@ def test_an_estimate_counts_packets_of_rate_or_window(plan: Plan) -> None:
     both = longest + FIXED_SECONDS + 83_333 * each
     assert estimate(plan, jobs=1).wall_seconds == pytest.approx(TYPICAL * both, rel=1e-3)
     assert estimate(plan, jobs=100).wall_seconds == pytest.approx(TYPICAL * longest, rel=1e-3)
+
+
+def test_the_captures_of_two_flows_have_the_packets_of_one_link(tmp_path: Path) -> None:
+    path, disk = tmp_path / "study.yaml", []
+    second = ", {name: f2, from: client1, to: server, algorithm: standard, window: 16 MiB, duration: 10 s}]"
+    for flows, captured in (("}]", "[f1]"), ("}" + second, "[f1, f2]")):
+        path.write_text(
+            STUDY.replace("}]\n    sweep", flows + "\n    sweep").replace("[f1]", captured), encoding="utf-8"
+        )
+        plan = build_plan(load_study(path), pins={"kernel": "k"}, manifest_sha256="aa", claims_sha256="bb")
+        filled = dataclasses.replace(plan, runs=tuple(run for run in plan.runs if run.factors["window"] == 16 << 20))
+        disk.append(estimate(filled, jobs=1).disk_bytes)
+    assert disk[1] == pytest.approx(disk[0], rel=0.01)
+    assert disk[0] == pytest.approx(833_333 * BYTES_PER_CAPTURED_PACKET, rel=0.01)
 
 
 def test_an_estimate_counts_a_shared_run_once(plan: Plan) -> None:

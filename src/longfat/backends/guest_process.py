@@ -123,7 +123,7 @@ def one_cpu(scratch: Path) -> Iterator[int]:
 
 
 def _take_cpu(cpus: Sequence[int], scratch: Path, own: ExitStack) -> int:
-    """Lock the first place of a CPU, else the second place of a CPU, and so on, until the end of ``own``."""
+    """Lock a CPU with the fewest guests until the end of ``own``, and return its number."""
     for place in itertools.count(1):
         for cpu in cpus:
             with suppress(BlockingIOError):

@@ -224,7 +224,7 @@ def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
     say(f"asking {', '.join(host.name for host in inventory.hosts)}")
     with Connections(inventory.hosts, lab, agent_code()) as connections:
         facts = connections.ask("look")
-        _read_clocks(connections, tuple(facts))  # now, and not after a night of preparation
+        _read_clocks(connections, tuple(facts))  # an error appears now instead of after the preparation
         connections.ask("end")
     return HostsBackend(inventory, facts)
 

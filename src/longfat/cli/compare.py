@@ -11,9 +11,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from longfat.cli.console import Output, say
+from longfat.cli.console import COLOURS, Output, say
 from longfat.cli.options import Every
-from longfat.cli.report import COLOURS, measured
+from longfat.cli.report import measured
 from longfat.cli.study import find_study, known_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.store import EVIDENCE

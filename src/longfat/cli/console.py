@@ -22,6 +22,15 @@ from longfat.system.text import visible
 FORMAT = 1  # version of all results as JSON
 WARNING = "yellow"
 
+COLOURS = {
+    "reproduced": "green",
+    "compatible": "green",
+    "not reproduced": "red",
+    "undecided": "yellow",
+    "not testable": "bright_black",
+}
+"""The colour of each verdict."""
+
 
 class Output(Console):
     """The console of a command that has a result.

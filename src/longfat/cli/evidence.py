@@ -71,8 +71,8 @@ def identify(
     unknown: Annotated[
         str | None, typer.Argument(help="name of an unknown of the study (default: all, from the evidence alone)")
     ] = None,
-    claims: Annotated[str, typer.Option(help="ids of the claims whose runs are executed, separated by commas")] = "",
-    values: Annotated[str, typer.Option(help="values to execute, separated by commas")] = "",
+    claims: Annotated[str, typer.Option(help="comma-separated ids of the claims whose runs are executed")] = "",
+    values: Annotated[str, typer.Option(help="comma-separated values to execute")] = "",
     repetitions: Repetitions = None,
     budget: Budget = None,
     profile: Profile = "quick",

@@ -86,7 +86,7 @@ Target = Annotated[
 Profile = Annotated[Literal["smoke", "quick", "steady", "paper"], typer.Option(help="size of the study")]
 Only = Annotated[
     str,
-    typer.Option(help="ids of artifacts or experiments, separated by commas", autocompletion=_parts_of_study),
+    typer.Option(help="comma-separated ids of artifacts or experiments", autocompletion=_parts_of_study),
 ]
 Stack = Annotated[
     str | None, typer.Option(help="stack profile instead of the study's own", autocompletion=_completed(lambda: STACKS))
@@ -100,7 +100,7 @@ Backends = Annotated[
     str | None,
     typer.Option(
         "--backend",
-        help="backend, or several to be compared, separated by commas (default: the study's, else virtual)",
+        help="backend, or comma-separated backends to compare (default: the study's, else virtual)",
         autocompletion=_completed(backend_names),
     ),
 ]
@@ -116,6 +116,7 @@ On = Annotated[
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="print every claim, not only those that need attention")]
+EveryClaim = Annotated[bool, typer.Option("--all", help="print the claims of all studies")]
 Papers = Annotated[
     bool, typer.Option("--paper-figures", help="also write each figure as a PDF for a column of a paper")
 ]

@@ -114,7 +114,8 @@ def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]]) -> T
         lines = [f"{name}: {', '.join(labels)}" for name, labels in values.items()]
         lines += [f"{name} = {formula}" for name, formula in swept.derived.items()]
         cost = estimate(plan, 1, (run for run in plan.runs if run.experiment == swept.id))
-        figures = (str(len(points)), str(cost.runs), f"{cost.wall_seconds / 60:.1f}", f"{cost.disk_bytes / 1e6:.1f}")
+        minutes = f"{cost.wall_seconds / 60:.1f}" if cost.wall_seconds >= 3 else "<0.1"
+        figures = (str(len(points)), str(cost.runs), minutes, f"{cost.disk_bytes / 1e6:.1f}")
         table.add_row(swept.id, escape("\n".join(lines)), *figures)
     return table
 
@@ -183,7 +184,10 @@ def _totals(plan: Plan, backend: str, jobs: int) -> Table:
         ("distinct runs", str(cost.distinct_runs)),
         ("scenarios excluded", str(len(plan.excluded))),
         (f"estimated time with {jobs} jobs", about(cost.wall_seconds)),
-        ("estimated disk", f"{cost.disk_bytes / 1e6:.1f} MB"),
+        (
+            "estimated disk",
+            f"{cost.disk_bytes / 1e9:.1f} GB" if cost.disk_bytes >= 1e9 else f"{cost.disk_bytes / 1e6:.1f} MB",
+        ),
         ("runs that fit into memory at once", fitting),
     ):
         if value:

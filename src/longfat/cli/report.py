@@ -10,12 +10,13 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from longfat.cli.console import Output, listen, say, say_place, stage
+from longfat.cli.console import COLOURS, Output, listen, say, say_place, stage
 from longfat.cli.options import Every, MaybeStudy, Papers, Results
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
@@ -37,20 +38,15 @@ from longfat.relations.counting import apart, tally
 from longfat.relations.judge import Verdict, judge, read_origin
 from longfat.report.findings import MODERN
 from longfat.report.front import write_front
+from longfat.report.numbers import allowed
 from longfat.report.numbers import measured as comparison
 from longfat.report.report import write_report
 from longfat.study.models import Header
 from longfat.system.errors import StudyError
 from longfat.system.events import EventSink
 
-COLOURS = {
-    "reproduced": "green",
-    "compatible": "green",
-    "not reproduced": "red",
-    "undecided": "yellow",
-    "not testable": "bright_black",
-}
 RUNS = "dataset/runs.parquet"
+WIDTH, WIDTH_OF_ID = 110, 26  # columns of the table in a file, and of an id, which breaks at its hyphens
 DOUBTFUL = ("not reproduced", "undecided")
 
 
@@ -164,7 +160,7 @@ def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console
     if not verdicts:
         say(console, f"the study states no {noun}")
         return
-    columns = [Column(noun, overflow="fold"), Column("verdict"), Column("measured")]
+    columns = [Column(noun, overflow="fold"), Column("verdict"), Column("measured, allowed")]
     if header.paper:
         columns.insert(2, Column("paper"))
     rows = [verdict for verdict in verdicts if every or verdict.verdict in DOUBTFUL]
@@ -173,9 +169,9 @@ def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console
         word = Text(verdict.verdict, style=COLOURS[verdict.verdict])
         word.append(f"\n{verdict.why}" if verdict.why else "", style="default")
         stated = [Text(verdict.paper)] if header.paper else []
-        table.add_row(Text(verdict.claim), word, *stated, Text(measured(verdict)))
+        table.add_row(Text("\n".join(wrap(verdict.claim, WIDTH_OF_ID))), word, *stated, Text(measured(verdict)))
     if rows:
-        console.print(table)
+        console.print(table, width=None if console.is_terminal else WIDTH)
     counts = tally(verdict.counted for verdict in verdicts)
     words = counts["measured"]
     summary = ", ".join(f"{count} {word}" for word, count in words.items())
@@ -185,5 +181,10 @@ def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console
 
 
 def measured(verdict: Verdict) -> str:
-    """Return the deciding number of a verdict, or the reason why it has none."""
-    return comparison(verdict.deciding) if verdict.deciding else verdict.reason or ""
+    """Return the deciding number of a verdict with its limits, or the reason why it has none."""
+    one = verdict.deciding
+    return (
+        (f"{comparison(one)}, allowed {allowed(one)}" if one.mean is not None else comparison(one))
+        if one
+        else verdict.reason or ""
+    )

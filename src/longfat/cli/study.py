@@ -31,7 +31,7 @@ class Choices:
 
 
 def ids(text: str) -> tuple[str, ...]:
-    """Split a list that is separated by commas."""
+    """Split a comma-separated list."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 

@@ -202,7 +202,7 @@ def _topology(trial: Trial) -> Iterator[str]:
 
 
 def _queue(trial: Trial, kind: str, limit: Sequence[str]) -> str:
-    """Return a queue; one that drops only when it is full holds a BDP unless the trial gives a buffer."""
+    """Return a queue; a drop-tail queue holds one BDP unless the trial gives a buffer."""
     if not limit and any(one in ("pfifo", "bfifo") for one in trial.path["queue"]):
         limit = ("1 bdp",)
     return ", ".join([f"kind: {kind}", *(f"limit: {one}" for one in limit)])

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
-from longfat.cli.console import WARNING, Output, say
-from longfat.cli.options import Stack, Studies
+from longfat.cli.console import COLOURS, WARNING, Output, say
+from longfat.cli.options import EveryClaim, Stack, Studies
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.criteria import YOUNGER
@@ -19,16 +20,19 @@ from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, Counts, apart, shares
 from longfat.relations.headlines import JudgedHeadline
 from longfat.relations.outcomes import WORDS
-from longfat.report.findings import sentence
+from longfat.report.findings import GLYPHS, sentence
+from longfat.report.forest import by_section
 from longfat.report.headlines import headline_counts, headline_rows
 from longfat.system.errors import StudyError
 
+BAR = 48  # columns of a study's bar
 
-def verdicts(out: Output, studies: Studies = None, stack: Stack = None) -> None:
-    """Print every claim's verdict by the committed evidence, of all studies or of those named."""
+
+def verdicts(out: Output, studies: Studies = None, stack: Stack = None, every: EveryClaim = False) -> None:
+    """Print the verdicts by the committed evidence: the claims of named studies, or a line for each study."""
     committed = studies_with_evidence()
-    every = [study for study in every_study() if study in committed or not study.name.startswith("_")]
-    folders = [find_study(name) for name in studies or ()] or every
+    shown = [study for study in every_study() if study in committed or not study.name.startswith("_")]
+    folders = [find_study(name) for name in studies or ()] or shown
     known = known_baselines()
     found = {}
     for folder in folders:
@@ -39,13 +43,15 @@ def verdicts(out: Output, studies: Studies = None, stack: Stack = None) -> None:
                 raise
             say(out, f"{folder.name} is left out: {error}", WARNING)
     having = [one for one in found.values() if one is not None]
-    for one in having:
+    for one in having if studies or every else ():
         print_evidence(one, out, claims=True)
+    if having and not (studies or every):
+        _print_overview(having, out)
     wanted = f" of stack {stack}" if stack else ""
     for folder in folders:
         if folder.name in found and found[folder.name] is None:
             say(out, f"{folder.name}: no evidence{wanted} is committed yet")
-            if folder.headlines and known:
+            if folder.headlines and known and (studies or every):
                 print_headlines(without_runs(folder, known[-1].name).headlines, out)
     total = {name: {word: sum(one.counts[name][word] for one in having) for word in WORDS} for name in CATEGORIES}
     if len(having) != 1:
@@ -77,11 +83,7 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
         say(console, f"{one.study.name}: conclusions of the paper: {headline_counts(one.headlines)}")
         print_headlines(one.headlines, console)
     if claims:
-        say(console, f"{one.study.name}: claim, kind, verdict, profile, reason")
-        width = max((len(claim.id) for claim in one.claims), default=0)
-        for item in one.judged:
-            words = f"{item.verdict.claim:<{width}}  {item.verdict.category:<12}  {item.verdict.words:<34}"
-            say(console, f"{words}  {item.profile or '':<6}  {item.reason}".rstrip())
+        _print_claims(one, console)
     head = f"{one.study.name}, baseline {one.baseline}, stack {one.stack}: {one.runs} runs"
     say(console, f"{head}. {_sentence(one.counts)}")
     for exclusion in one.exclusions:
@@ -94,6 +96,38 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
         say(console, f"    {line}")
     for stack, runs in sorted(one.others.items()):
         say(console, f"  also: {runs} runs of stack {stack} (./just verdicts {one.study.name} --stack {stack})")
+
+
+def _print_claims(one: Evidenced, console: Console) -> None:
+    """Print the verdict on each claim, by section of the paper."""
+    say(console, f"{one.study.name}: claim, kind, verdict, profile, reason")
+    width = max((len(claim.id) for claim in one.claims), default=0)
+    judged = {item.verdict.claim: item for item in one.judged}
+    for section, verdicts in by_section(item.verdict for item in one.judged).items():
+        say(console, section, "bold")
+        for verdict in verdicts:
+            item = judged[verdict.claim]
+            line = Text(f"{verdict.claim:<{width}}  {verdict.category:<12}  ")
+            line.append(f"{verdict.words:<34}", COLOURS[verdict.verdict])
+            line.append(f"  {item.profile or '':<6}  {item.reason}")
+            line.rstrip()
+            console.print(line, soft_wrap=True, highlight=False)
+
+
+def _print_overview(having: Sequence[Evidenced], console: Console) -> None:
+    """Print a bar of the claims that can be tested for each study, its counts, and its headlines."""
+    names = max(len(one.study.name) for one in having)
+    say(console, f"{'study':<{names}}  {'testable claims that only runs can decide':<{BAR}}  conclusions of the paper")
+    for one in having:
+        row = {word: number for word, number in one.counts["measured"].items() if number and word != "not testable"}
+        line, total, done, end = Text(f"{one.study.name:<{names}}  "), sum(row.values()), 0, 0
+        for word, number in row.items():
+            done, start, end = done + number, end, round(BAR * (done + number) / total)
+            line.append(f"{GLYPHS[word]} {number}"[: end - start].ljust(end - start), f"black on {COLOURS[word]}")
+        line.append(f"  {headline_counts(one.headlines)}")
+        line.rstrip()
+        console.print(line, soft_wrap=True, highlight=False)
+    say(console, "claim by claim: ./just verdicts STUDY, or --all")
 
 
 def _sentence(counts: Counts) -> str:

@@ -18,7 +18,7 @@ def needed_bytes(spec: RunSpec) -> int:
 
 
 def runs_that_fit(specs: Iterable[RunSpec], memory_bytes: int) -> int:
-    """Return the number of runs that fit at the same time, whichever these are: as many as fit of the largest."""
+    """Return the number of runs of any kind that fit at the same time: the largest run decides."""
     fitting = 0
     for needed in sorted(map(needed_bytes, specs), reverse=True):
         memory_bytes -= needed

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from longfat.figures.parts import (
     Labels,
     ascending,
     counted,
+    even_or_true,
     label_axes,
     labelled,
     legend,
@@ -184,7 +185,7 @@ class Bars(Figure, WithSources):
         """Draw a bar or a point for each row."""
         axes = canvas.add_subplot()
         bars = [Bar(*row) if self.series else Bar(row[0], None, *row[1:]) for row in data.rows]
-        xs = self.all_x((bar.x for bar in bars), self.unit)
+        xs = even_or_true(self.all_x((bar.x for bar in bars), self.unit))
         names = list(dict.fromkeys(bar.series for bar in bars if bar.series != SUM or not self.stacked))
         looks = dict(zip(names, _colours(names, self), strict=True))
         chosen = None if self.highlight is None else base_value(self.highlight)
@@ -198,7 +199,7 @@ class Bars(Figure, WithSources):
         else:
             for place, name in enumerate(names):
                 own = [bar for bar in bars if bar.series == name]
-                at = [xs.index(bar.x) + (place - (len(names) - 1) / 2) * width for bar in own]
+                at = [xs[bar.x] + (place - (len(names) - 1) / 2) * width for bar in own]
                 shades = [_shade(looks[name], bar.x, chosen) for bar in own]
                 hatch = HATCHES[place % len(HATCHES)] if len(names) > 1 else ""
                 axes.bar(
@@ -215,12 +216,12 @@ class Bars(Figure, WithSources):
                 _dots(axes, own, at, width)
                 if len({bar.n for bar in bars}) > 1 and len(xs) <= CROWD:
                     for x, bar in zip(at, own, strict=True):
-                        axes.text(x, 0, f"n={bar.n}", rotation=90, ha="center", va="bottom", fontsize=6, color="white")
+                        axes.text(x, 0, f"n={bar.n}", rotation=90, ha="center", va="bottom", fontsize=7, color="white")
         (experiment,) = self.experiments(sources.study)
         for bar, runs in zip(bars, data.runs or (), strict=False):
             held = {self.factor: bar.x} | ({} if self.series in (None, FLOW) else {str(self.series): bar.series})
             shift = (names.index(bar.series) - (len(names) - 1) / 2) * width if width else 0.0
-            link_runs(axes, xs.index(bar.x) + shift, bar.mean, width, experiment, held, runs)
+            link_runs(axes, xs[bar.x] + shift, bar.mean, width, experiment, held, runs)
         _ticks(axes, self, xs, chosen)
         label_axes(axes, self.axes_labels)
         self.mark([axes])
@@ -284,7 +285,7 @@ def _gains(found: dict[tuple[Any, Any], Estimate], over: Any) -> list[Bar]:
     return bars
 
 
-def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
+def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Mapping[Any, float], looks: dict[Any, str]) -> None:
     """Stack the flows, with whiskers for the lowest flow and for the sum."""
     chosen = None if spec.highlight is None else base_value(spec.highlight)
     width = 0.6 if len(xs) <= CROWD else 0.9
@@ -293,7 +294,7 @@ def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
         own = [bar for bar in bars if bar.series == name]
         shades = [_shade(colour, bar.x, chosen) for bar in own]
         under = [ground[bar.x] for bar in own]
-        axes.bar([xs.index(bar.x) for bar in own], [bar.mean for bar in own], width, under, color=shades)
+        axes.bar([xs[bar.x] for bar in own], [bar.mean for bar in own], width, under, color=shades)
         if place == 0:
             _whiskers(axes, own, xs)
         for bar in own:
@@ -302,7 +303,7 @@ def _stack(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
         _whiskers(axes, [bar for bar in bars if bar.series == SUM], xs)
 
 
-def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks: dict[Any, str]) -> None:
+def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Mapping[Any, float], looks: dict[Any, str]) -> None:
     """Draw a point with its whisker for each row, joined along x; series with the same colour have different dashes."""
     for place, (name, colour) in enumerate(looks.items()):
         own = [bar for bar in bars if bar.series == name]
@@ -310,8 +311,8 @@ def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Sequence[Any], looks
         dashes = style.DASHES[place // style.OTHERS % len(style.DASHES)]
         points: Any = {"color": colour, "marker": marker, "ls": dashes, "lw": 1.2, "ms": 4.5, "elinewidth": 0.8}
         points |= {"capsize": 2, "label": _name(name, spec) if spec.series else None}
-        axes.errorbar([xs.index(bar.x) for bar in own], [bar.mean for bar in own], _reach(own, spec), **points)
-        _dots(axes, own, [xs.index(bar.x) for bar in own], 0.3)
+        axes.errorbar([xs[bar.x] for bar in own], [bar.mean for bar in own], _reach(own, spec), **points)
+        _dots(axes, own, [xs[bar.x] for bar in own], 0.3)
     if spec.over is None:
         axes.set_ylim(0, 1.1 * max(bar.mean + (bar.sd or 0) for bar in bars) or None)
 
@@ -324,8 +325,8 @@ def _dots(axes: Axes, bars: Sequence[Bar], at: Sequence[float], width: float) ->
         axes.plot(places, bar.dots, ls="", marker="o", ms=2.6, mfc="white", mec=style.INK, mew=0.6, zorder=5)
 
 
-def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Sequence[Any]) -> None:
-    at = [xs.index(bar.x) for bar in bars]
+def _whiskers(axes: Axes, bars: Sequence[Bar], xs: Mapping[Any, float]) -> None:
+    at = [xs[bar.x] for bar in bars]
     _dots(axes, bars, at, 0.5)
     look: Any = {"fmt": "none", "ecolor": style.INK, "elinewidth": 0.8, "capsize": 2}
     axes.errorbar(at, [bar.mean for bar in bars], [bar.whisker for bar in bars], **look)
@@ -341,13 +342,13 @@ def _reach(bars: Sequence[Bar], spec: Bars) -> list[list[float]]:
     return [down, [_NONE if bar.high is None else bar.high - bar.mean for bar in bars]]
 
 
-def _ticks(axes: Axes, spec: Bars, xs: Sequence[Any], chosen: Any) -> None:
+def _ticks(axes: Axes, spec: Bars, xs: Mapping[Any, float], chosen: Any) -> None:
     """Label each x, or every k-th of many, including the highlighted one."""
     step = math.ceil(len(xs) / CROWD) if xs else 1
-    start = xs.index(chosen) % step if chosen in xs else 0
+    start = list(xs).index(chosen) % step if chosen in xs else 0
     labelled = list(xs)[start::step]
-    axes.set_xticks([xs.index(x) for x in labelled], [tick(x, spec.unit) for x in labelled])
-    axes.set_xlim(-0.7, len(xs) - 0.3)
+    axes.set_xticks([xs[x] for x in labelled], [tick(x, spec.unit) for x in labelled])
+    axes.set_xlim(-0.7, max(xs.values(), default=0) + 0.7)
     axes.grid(axis="x", visible=False)
     if spec.over is not None:
         axes.axhline(0, color=style.INK, lw=0.8)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first width 
 _TABLE = 92  # characters across a table in the usual size; a wider table has smaller letters
 _TABLE_FONT = 9.0
 _LINE = 0.24  # height of a line of a table in inches
+MOST_GAPS = 20  # the widest true axis, in smallest gaps; bars of a wider one would be thin
 _NEAR = 0.05  # labels of nearer lines, relative to the largest value, would overlap
 
 
@@ -117,6 +119,15 @@ def empty(figure: Figure, why: str) -> None:
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=style.SOFT)
 
 
+def even_or_true(xs: Sequence[Any]) -> dict[Any, float]:
+    """Return the place of each sorted x: numbers on a true axis whose unit is the smallest gap, else 0, 1, 2, ..."""
+    if all(isinstance(x, int | float) and not isinstance(x, bool) for x in xs) and len(xs) > 1:
+        gap = min(high - low for low, high in itertools.pairwise(xs))
+        if xs[-1] - xs[0] <= MOST_GAPS * gap:
+            return {x: (x - xs[0]) / gap for x in xs}
+    return {x: float(place) for place, x in enumerate(xs)}
+
+
 def labelled(name: str, unit: str | None) -> str:
     """Format a name with its unit, if it has one."""
     return f"{name} ({unit})" if unit else name
@@ -183,7 +194,7 @@ def legend(
             found.setdefault(label, handle)
     if found or note:
         place: Any = {"loc": "outside lower center", "ncols": min(4, max(1, len(found)))}
-        figure.legend(list(found.values()), list(found), title=note, title_fontsize=7, **place)
+        figure.legend(list(found.values()), list(found), title=note, title_fontsize=8, **place)
 
 
 def counted(counts: Collection[int], elsewhere: str = "") -> str:

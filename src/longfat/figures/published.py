@@ -105,15 +105,15 @@ class WithSources(Closed):
         }
         return sorted({*measured, *published}, key=ascending)
 
-    def draw_sources(self, axes: Axes, x: str, unit: str | None, xs: Sequence[Any], series: Looks) -> None:
-        """Draw published series and laws over ``xs``, values of the factor ``x`` that stand at 0, 1, ..."""
+    def draw_sources(self, axes: Axes, x: str, unit: str | None, xs: Mapping[Any, float], series: Looks) -> None:
+        """Draw published series and laws over ``xs``, the positions of the values of factor ``x``."""
         for law, dashes in zip(self.laws, DASHES, strict=False):
             for (name, value), colour in series.items():
                 values = [law.at({x: one, str(name): value}) for one in xs]
-                axes.plot(range(len(xs)), values, color=colour, ls=dashes, lw=1.0)
+                axes.plot(list(xs.values()), values, color=colour, ls=dashes, lw=1.0)
             axes.plot([], [], color=style.INK, ls=dashes, lw=1.0, label=law.label)
         colours = {str(value): colour for (_, value), colour in series.items()}
-        draw_published(axes, self.published, colours, lambda value: xs.index(value / in_unit(1, unit)))
+        draw_published(axes, self.published, colours, lambda value: xs[value / in_unit(1, unit)])
         if self.published or self.laws:
             axes.set_ylim(0, max(axes.get_ylim()[1], 1.05 * axes.dataLim.y1))
 

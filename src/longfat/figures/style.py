@@ -41,13 +41,13 @@ _FLOWS = (_AMBER, "#3d4f63", _PURPLE, _SKY, "#8c564b", _YELLOW, "#9aa7b4", "#b21
 SINGLE = "#3d6d99"  # the colour of a single series
 INK, SOFT, LINE, GROUND = "#1c2630", "#5d6b79", "#9aa7b4", "#f1f4f7"
 PAPER_MARK: dict[str, Any] = {"color": "#8a1538", "linestyle": (0, (5, 3)), "linewidth": 1.1}
-PAPER_LABEL: dict[str, Any] = {"color": "#8a1538", "fontsize": 7}
+PAPER_LABEL: dict[str, Any] = {"color": "#8a1538", "fontsize": 8}
 
 SETTINGS: Any = {
     # The user's matplotlibrc has no effect, except for the backend.
     **{name: value for name, value in dict.items(rcParamsDefault) if not name.startswith("backend")},
     "figure.dpi": 150,
-    "font.size": 9,
+    "font.size": 10,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "axes.spines.top": False,
@@ -56,7 +56,7 @@ SETTINGS: Any = {
     "axes.axisbelow": True,
     "grid.color": "#e4e7eb",
     "legend.frameon": False,
-    "legend.fontsize": 8,
+    "legend.fontsize": 9,
     # Ids in an SVG are random without a salt, and equal figures must have equal bytes.
     "svg.hashsalt": "longfat",
     "hatch.linewidth": 0.5,

@@ -165,7 +165,7 @@ class TimeSeries(Figure):
         return FigureData(("scenario", "repetition", "run_id", *held, *flow_column, *values), tuple(rows))
 
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
-        """Draw the lowest repetition of each curve."""
+        """Draw the repetition with the lowest number for each curve."""
         curves = _curves(self, data)
         panels = list(dict.fromkeys(panel for panel, _ in curves))
         keys = list(dict.fromkeys(key for _, key in curves))

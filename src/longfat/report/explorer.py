@@ -63,11 +63,16 @@ _STATE_DIGITS = 5  # digits of the largest value of a series of cca_state
 
 
 def explorer_data(
-    plan: Plan, dataset: Dataset, drawn_in: Mapping[str, Sequence[str]], marks: Mapping[str, Sequence[Mark]]
+    plan: Plan,
+    dataset: Dataset,
+    drawn_in: Mapping[str, Sequence[str]],
+    marks: Mapping[str, Sequence[Mark]],
+    judged: Mapping[str, int],
 ) -> str:
     """Return the runs and their samples as JSON, deflated, in base64.
 
-    ``drawn_in`` has the experiments of each figure, ``marks`` numbers of the paper in Mb/s by experiment.
+    ``drawn_in`` has the experiments of each figure, ``marks`` numbers of the paper in Mb/s by experiment,
+    ``judged`` the number of claims that read each experiment.
     """
     ids = list(dict.fromkeys(run.run_id for run in plan.runs))
     series, every = series_of(dataset, ids)
@@ -80,6 +85,7 @@ def explorer_data(
         "colours": _colours(dataset),
         "figures": {artifact: list(experiments) for artifact, experiments in drawn_in.items()},
         "marks": marks,
+        "judged": judged,
         "specs": _specs(plan, dataset, texts),
         "runs": _entries(plan, dataset, ids),
         "texts": list(texts),

@@ -68,7 +68,7 @@ def forest(
 
 
 def _section(where: str) -> str:
-    name = where.split(",")[0].split(";")[0].strip()
+    name = where.split(", ")[0].split(";")[0].strip()
     name = name.removeprefix("end of ")
     return "" if name.lower().startswith(_ONWARD) else name
 

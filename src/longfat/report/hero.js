@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first screen of a report: goodput over the factor with the most values, whose chosen value selects the runs
-// below; and the panel that a dot, a name of a claim or a headline opens.
+// The first screen of a report: goodput over a factor, whose chosen value selects the runs below; and the panel that a
+// dot, a name of a claim or a headline opens.
 "use strict";
 (() => {
   const { element, tidy } = explorer, NAMESPACE = new DOMParser().parseFromString("<svg>", "text/html").body.firstChild.namespaceURI;
-  const W = 640, H = 230, LEFT = 46, RIGHT = 12, TOP = 10, BOTTOM = 34;
+  const H = 230, LEFT = 46, RIGHT = 26, TOP = 22, BOTTOM = 34;
   const root = document.getElementById("chart");
   let data, chosen, drawn = [];
 
@@ -15,21 +15,23 @@
     return made;
   };
 
-  // The experiment whose numeric factor has the most values, and at most one other factor with several.
+  // The experiment with the most claims, and then the most values of a numeric factor; at most one other factor varies.
   function choose() {
     let best = null;
     for (const experiment of new Set(data.runs.map((run) => run.experiment))) {
       const varied = Object.entries(explorer.factors(experiment)).filter(([, values]) => values.length > 1);
       for (const [name, values] of varied) {
         if (varied.length > 2 || values.length < 3 || values.some((value) => value === "" || isNaN(value))) continue;
-        if (best && best.values.length >= values.length) continue;
-        best = { experiment, factor: name, values: values.map(Number), series: varied.map(([other]) => other).find((other) => other !== name) };
+        const claims = data.judged[experiment] ?? 0;
+        if (best && (best.claims - claims || best.values.length - values.length) >= 0) continue;
+        best = { experiment, claims, factor: name, values: values.map(Number), series: varied.map(([other]) => other).find((other) => other !== name) };
       }
     }
     const first = data.runs.find((run) => run.status === "ok");
     return best ?? (first && { experiment: first.experiment, factor: null, values: [] });
   }
 
+  const width = () => Math.max(280, root.clientWidth - 28);
   const own = () => data.runs.filter((run) => run.experiment === chosen.experiment && run.status === "ok");
   const rate = (run) => data.specs[run.run].goodput.reduce((sum, one) => sum + one, 0);
   const mean = (numbers) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
@@ -49,7 +51,7 @@
   }
 
   function chart(slider) {
-    const found = lines(), xs = chosen.values, low = Math.min(...xs), high = Math.max(...xs);
+    const W = width(), found = lines(), xs = chosen.values, low = Math.min(...xs), high = Math.max(...xs);
     const marks = data.marks[chosen.experiment] ?? [];
     const tops = [...marks.map(([value]) => value), ...[...found.values()].flatMap((one) => [...one.points.values()].map((numbers) => Math.max(...numbers)))];
     const least = Math.min(...[...found.values()].flatMap((one) => [...one.points.values()].map(mean)));
@@ -62,9 +64,13 @@
     for (let value = Math.ceil(bottom / step) * step; value <= top; value += step) {
       drawing.append(shape("path", { class: "grid", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }), shape("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(+value.toPrecision(3))));
     }
-    const at = xs.filter((_, place) => place % Math.ceil(xs.length / 8) === 0);
-    for (const value of at) drawing.append(shape("text", { x: x(value), y: H - BOTTOM + 16, "text-anchor": "middle" }, tidy("", value).trim()));
-    drawing.append(shape("text", { x: W - RIGHT, y: H - 4, "text-anchor": "end" }, chosen.factor.replaceAll("_", " ")), shape("text", { x: 2, y: H - 4 }, "goodput (Mb/s)"));
+    let last = -Infinity;
+    for (const value of [...xs].sort((one, other) => one - other)) {
+      if (x(value) - last < 52) continue;
+      last = x(value);
+      drawing.append(shape("text", { x: x(value), y: H - BOTTOM + 16, "text-anchor": "middle" }, tidy("", value).trim()));
+    }
+    drawing.append(shape("text", { x: W - RIGHT, y: H - 4, "text-anchor": "end" }, chosen.factor.replaceAll("_", " ")), shape("text", { x: 2, y: 11 }, "goodput (Mb/s)"));
     for (const [value, label] of marks) {
       if (value > bottom && value < top) drawing.append(shape("path", { class: "stated", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }, shape("title", {}, "paper: " + label)));
     }
@@ -82,7 +88,7 @@
     const legend = element("p", { class: "legend" }, ...[...found].filter(([name]) => name).map(([name, { colour }]) => {
       const sign = element("span", { class: "key" });
       sign.style.background = colour;
-      return element("span", {}, sign, name);
+      return element("span", {}, sign, isNaN(name) ? name : chosen.series.replaceAll("_", " ") + " " + tidy("", +name).trim());
     }), ...(marks.length ? [element("span", { class: "stated-key" }, "paper")] : []));
     return [drawing, legend, (value) => cursor.setAttribute("d", `M${x(value)} ${TOP}V${H - BOTTOM}`)];
   }
@@ -108,7 +114,7 @@
     const output = element("output");
     const parts = [element("p", { class: "soft onward" })];
     if (chosen.factor) {
-      const [drawing, legend, move] = chart(slider);
+      let [drawing, legend, move] = chart(slider);
       slider.value = Math.floor(chosen.values.length / 3);
       slider.oninput = () => {
         const value = chosen.values[slider.value];
@@ -117,6 +123,13 @@
         show(value);
       };
       parts.unshift(drawing, element("p", { class: "slide" }, slider, output, legend), element("div", { class: "moving" }));
+      new ResizeObserver(() => {  // letters keep their size: the chart is drawn for the width that it has
+        if (Math.abs(drawing.viewBox.baseVal.width - width()) < 8) return;
+        const old = drawing;
+        [drawing, , move] = chart(slider);
+        old.replaceWith(drawing);
+        move(chosen.values[slider.value]);
+      }).observe(root);
     } else parts.unshift(element("div", { class: "moving" }));
     root.replaceChildren(...parts);
     root.classList.toggle("named", !chosen.factor);

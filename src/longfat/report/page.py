@@ -53,7 +53,7 @@ def words(name: str) -> str:
 
 
 def slug(word: str) -> str:
-    """Return an outcome's word as a name of CSS."""
+    """Return an outcome's word as the name of a CSS class."""
     return word.replace(" ", "-")
 
 

@@ -7,6 +7,7 @@ It computes no metric and gives no verdict. No wall-clock time is in it, so equa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -86,7 +87,7 @@ def write_report(
         provenance=provenance(view.plan, view.dataset, view.origin, evidence, read_made_on(results)),
         digests=digests_of(results, view.plan, verdicts),
         files=[f"experiments/{folder.name}/{name}" for name in (CLAIMS, FIGURES) if folder.has(name)],
-        samples=explorer_data(view.plan, view.dataset, view.drawn_in, view.marks),
+        samples=explorer_data(view.plan, view.dataset, view.drawn_in, view.marks, view.judging),
     )
     path = write_page(results / REPORT, page)
     before = (checksums_of(results, step) for step in ("dataset", "verdicts", "figures"))
@@ -260,6 +261,13 @@ class Report:
                         {float(mark.value): mark.label for mark in one.marks if mark.axis == "y"}
                     )
         return {experiment: list(marks.items()) for experiment, marks in found.items()}
+
+    @property
+    def judging(self) -> dict[str, int]:
+        """The number of claims that read each experiment."""
+        return dict(
+            Counter(experiment for verdict in self.verdicts for experiment in dict(self._runs_of(verdict.claim)))
+        )
 
     @property
     def headline_counts(self) -> str:

@@ -99,7 +99,9 @@ def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
         reason, place = error.strerror, error.filename
         if isinstance(error, shutil.Error):  # of a copied tree, which lists a source, a target and a reason for each
             _, place, reason = error.args[0][0]
-        inside = place and Path(os.fsdecode(place)).is_relative_to(target.parent)  # else the source of a copy
+        inside = place and Path(os.fsdecode(place)).is_relative_to(
+            target.parent
+        )  # otherwise the file is the source of a copy
         raise RigError(
             f"{what} cannot be written: {reason}",
             where=str(place if inside else target),

@@ -161,7 +161,7 @@ class Cake(QueueKind):
     )
     flowmode: Literal[
         "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
-    ] = Field(default="triple-isolate", description="between whom it is fair (default triple-isolate)")
+    ] = Field(default="triple-isolate", description="hosts or flows between which it is fair (default triple-isolate)")
     ack_filter: Literal["off", "on", "aggressive"] = Field(
         default="off", description="drop acknowledgments that a later one repeats (default off)"
     )

@@ -75,9 +75,9 @@ class Requests(TcpEntry):
     def findings(self) -> Iterator[Finding]:
         """Yield keys that exclude or need each other, and a distribution that cannot be read."""
         if (self.users is None) == (self.every is None):
-            yield Finding(("users",), "give `users` or `every`, one of the two")
+            yield Finding(("users",), "give either `users` or `every`")
         if (self.response is None) == (self.cdf is None):
-            yield Finding(("response",), "give `response` or `cdf`, one of the two")
+            yield Finding(("response",), "give either `response` or `cdf`")
         if self.shape <= 1:
             yield Finding(("shape",), f"{self.shape:g} is out of range; allowed: more than 1, so that a mean exists")
         if "shape" in self.model_fields_set and self.sizes != "pareto":

@@ -15,7 +15,7 @@ from longfat.study.schema.names import Finding
 from longfat.study.traffic.kind import Around, Column, Cost, Entry, Path, Section, Table
 
 SENT_SLACK_S = 0.002  # the sender wakes each millisecond and does not send what is due in the last one
-SECONDS_PER_DATAGRAM = 3e-5  # sent by a program with a system call, without its hops
+SECONDS_PER_DATAGRAM = 3e-5  # for the system call that sends it, without its hops
 
 
 class Udp(Entry):

@@ -197,7 +197,7 @@ def _last_words(folder: Path) -> list[str]:
 
 
 class Lines:
-    """Splitter of the input into lines."""
+    """The input, split into lines."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take
