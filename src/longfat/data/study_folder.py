@@ -8,6 +8,7 @@ results.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,6 +40,7 @@ FIGURES = "figures.yaml"
 HEADLINES = "headlines.yaml"
 README = "README.md"
 NOTES = "notes.md"
+SIMULATED = "ns2.json"  # verdicts and digests of runs in ns-2, which are no evidence
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,16 @@ class StudyFolder:
         except OSError as error:
             reason = error.strerror or str(error)
             raise StudyError(f"the file cannot be read: {reason}", where=str(self.path / file)) from error
+
+    @cached_property
+    def simulated(self) -> Mapping[str, Mapping[str, str]]:
+        """The verdicts by claim of the committed runs of ns-2, by program and profile. Raises StudyError."""
+        text = self.text_of(SIMULATED)
+        try:
+            data = json.loads(text or "null")
+            return {f"{data['key']['kernel']}, {data['profile']}": dict(data["verdicts"])} if data else {}
+        except (ValueError, KeyError, TypeError) as error:
+            raise StudyError(f"the file cannot be read: {error!r}", where=str(self.path / SIMULATED)) from error
 
     def text_of(self, file: str) -> str:
         """Return the text of a file for people; "" if it is absent. Raises StudyError if it is not UTF-8."""
