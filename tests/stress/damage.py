@@ -1,48 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damages one file of results or evidence: the damage is named, mended, or without effect.
+"""Damages files of results or evidence: each damage is named, mended, or without effect.
 
-A round damages a file of a copy and gives the command that reads it first. The answer must name the file, or have the
-undamaged outputs; everything that can be made again must then come out as it was. A changed value of the evidence that
-is still a value is found by comparison with runs.
+A round damages a copy. Of records one file each is damaged, because their reader stops at the first: `run` executes
+these again, and all files must come out as they were. Of the other results one file of each kind is damaged: the
+command that reads it must name it, and it is restored; with the files that nothing named still damaged, the outputs
+must be the undamaged ones. Of the evidence one file after the other is damaged: a changed value that is still a value
+is found by comparison with runs.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from evidenced import with_evidence
+from evidenced import add, repository
+from fabricated_results import write_results, write_study
 
 from longfat.cli.sample import compare_results
 from longfat.data.study_folder import StudyFolder
 from stress.commands import Answer, call
 from stress.kill import made
 
-FILES = {  # pattern below the results folder, and the command or page that reads such a file first
-    "raw record": ("raw/*/**/*", "report"),
-    "lock": ("lock.json", "report"),
-    "table": ("dataset/*", "report"),
-    "verdicts": ("verdicts.json", "report"),
-    "first claims": ("claims-first.json", "report"),
-    "figure": ("figures/*", "report"),
-    "checksums": ("checksums/*", "report"),
-    "report": ("report.html", "front page"),
-    "events": ("events.jsonl", "report"),
-}
-EVIDENCE = "evidence"
-REPRODUCED = 0.25  # of the rounds with results go on to `reproduce`, which takes seconds
+REPETITIONS = 8
+OTHERS = (  # patterns below the results folder
+    *("lock.json", "dataset/*", "figures/*", "verdicts.json", "report.html", "claims-first.json", "events.jsonl"),
+    "checksums/*",
+)
+FAKE = ("small", "--backend", "fake", "--profile", "paper", "--results")
+SHARES = (0.0, 0.5, 1.0, 1.0)  # parts of the kinds and records of which a file is damaged; 0 is a single file
 OUTPUTS = ("dataset/", "figures/", "verdicts.json", "report.html")
 # How verdicts name rows and values that they do not rest on.
 NOT_COUNTED = ("  left out: ", ": the evidence does not have this value: ")
 
 
-def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], str]:
+def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], Counter[str]]:
     """Make results and evidence of a small study; return the round."""
     whole, copy = work / "whole", work / "copy"
-    with_evidence(whole, patch)
+    repository(whole, patch)
+    write_results(write_study(whole, repetitions=REPETITIONS), whole / "results/small")
+    add(whole / "results/small")
     patch.setenv("LONGFAT_ROOT", str(copy))
     results, study = copy / "results/small", copy / "experiments/small"
     shutil.copytree(whole, copy, symlinks=True)
@@ -51,45 +51,88 @@ def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], 
     compared, _ = compare_results(results, StudyFolder(study))
     shutil.rmtree(whole)
     copy.rename(whole)
-    expected = made_of(whole / "results/small")
+    kept = whole / "results/small"
+    expected, measured = made_of(kept), measured_in(kept)
 
-    def play(chance: random.Random) -> str:
+    def play(chance: random.Random) -> Counter[str]:
         shutil.copytree(whole, copy, symlinks=True)
         try:
-            struck = chance.choice([*FILES, "raw record", "table", EVIDENCE, EVIDENCE])
-            if struck == EVIDENCE:
-                return f"{struck} {_evidence(chance, copy, verdicts, compared)}"
-            return f"{struck} {_results(chance, results, *FILES[struck], expected)}"
+            kind = chance.choices(["records", "results", "evidence"], weights=[8, 1, 1])[0]
+            if kind == "records":
+                return _records(chance, results, measured)
+            if kind == "results":
+                return _results(chance, kept, results, expected)
+            return _evidence(chance, whole, copy, verdicts, compared)
         finally:
             shutil.rmtree(copy)
 
     return play
 
 
-def _results(chance: random.Random, results: Path, pattern: str, verb: str, expected: dict[str, bytes]) -> str:
-    path = chance.choice(sorted(path for path in results.glob(pattern) if path.is_file()))
-    what = f"{path.relative_to(results)}: {damaged(path, chance)}, then {verb}"
-    answer = call("report", *([] if verb == "front page" else ["small"]))
-    if verb == "front page":
-        answer = Answer(answer.status, (results.parent / "index.html").read_text(encoding="utf-8"))
-    named = str(path) in answer.output or (not path.exists() and f"{path.parent.name}/{path.name}" not in answer.output)
-    assert named or not answer.refused, f"{what}: refused without its name: {answer.output}"
-    # A damaged record counts as missing.
-    named = named or (answer.status == 4 and any((results / "raw/.damaged").glob("*")))
-    assert named or made_of(results) == expected, f"{what}: other outputs without a word: {answer.output}"
-    if chance.random() < REPRODUCED:
-        answer = reproduced(results)
-        if answer.refused:
-            there = str(path) in answer.output or str(path.parent) in answer.output
-            assert there, f"{what}, then reproduce: refused without its name: {answer.output}"
-        else:
-            assert answer.status == 0 and made_of(results) == expected, f"{what}, then reproduce: {answer.output}"
-    return "named" if named else "harmless"
+def _records(chance: random.Random, results: Path, measured: dict[str, bytes]) -> Counter[str]:
+    folders = sorted((results / "raw").iterdir())
+    struck = chance.sample(folders, chance.choice([1, len(folders) // 2, len(folders), len(folders)]))
+    kinds = {}
+    for folder in struck:
+        path = chance.choice(sorted(path for path in folder.glob("**/*") if path.is_file()))
+        kinds[str(path.relative_to(results))] = damaged(path, chance)
+    answer = call("run", *FAKE, results)
+    assert answer.status == 0, f"{kinds}: {answer.output}"
+    missed = {path.name for path in struck} - {path.stem for path in (results / "raw/.damaged").iterdir()}
+    assert not missed, f"{kinds}: not executed again: {missed}"
+    assert measured_in(results) == measured, f"{kinds}: other measurements"
+    return Counter({"executed again": len(struck)})
 
 
-def _evidence(chance: random.Random, copy: Path, verdicts: str, compared: int) -> str:
-    study = copy / "experiments/small"
-    path = chance.choice(sorted([*study.glob("evidence/**/*.jsonl"), *(copy / "kernels/epochs").glob("*.jsonl")]))
+def _results(chance: random.Random, whole: Path, results: Path, expected: dict[str, bytes]) -> Counter[str]:
+    places = [*OTHERS, *(f"raw/{path.name}/**/*" for path in (results / "raw").iterdir())]
+    share = chance.choice(SHARES)
+    places = [place for place in places if chance.random() < share] or [chance.choice(places)]
+    files = [sorted(path for path in results.glob(place) if path.is_file()) for place in places]
+    struck = {path: damaged(path, chance) for path in map(chance.choice, files)}
+    what = ", ".join(f"{path.relative_to(results)}: {kind}" for path, kind in struck.items())
+    named, page = set[Path](), results / "report.html"
+    if page in struck:
+        call("report")
+        named |= _named([page], (results.parent / "index.html").read_text(encoding="utf-8"))
+    restored = set[Path]()
+    while (answer := call("report", "small")).refused:
+        found = _named(set(struck) - restored, answer.output)
+        assert found, f"{what}: refused without a name: {answer.output}"
+        restored |= found
+        for path in found:
+            _restore(path, whole / path.relative_to(results))
+    named |= restored
+    records = {path.stem for path in (results / "raw/.damaged").glob("*")}
+    assert answer.status == (4 if records else 0), f"{what}: {answer.output}"
+    named |= {path for path in struck if records & set(path.parts)}
+    if not records:
+        assert made_of(results) == expected, f"{what}: other outputs without a word: {answer.output}"
+    answer = reproduced(results)
+    assert answer.status == 0 and made_of(results) == expected, f"{what}, then reproduce: {answer.output}"
+    return Counter({"named": len(named), "harmless": len(struck) - len(named)})
+
+
+def _named(paths: Iterable[Path], text: str) -> set[Path]:
+    return {path for path in paths if str(path) in text or (not path.exists() and str(path.parent) in text)}
+
+
+def _restore(path: Path, whole: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    path.unlink(missing_ok=True)
+    shutil.copyfile(whole, path)
+
+
+def _evidence(chance: random.Random, whole: Path, copy: Path, verdicts: str, compared: int) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for path in sorted([*copy.glob("experiments/small/evidence/**/*.jsonl"), *copy.glob("kernels/epochs/*.jsonl")]):
+        found[_of_evidence(chance, path, copy, verdicts, compared)] += 1
+        _restore(path, whole / path.relative_to(copy))
+    return found
+
+
+def _of_evidence(chance: random.Random, path: Path, copy: Path, verdicts: str, compared: int) -> str:
     what = f"{path.relative_to(copy)}: {damaged(path, chance)}, then verdicts"
     answer = call("verdicts", "small")
     if answer.refused:
@@ -97,7 +140,7 @@ def _evidence(chance: random.Random, copy: Path, verdicts: str, compared: int) -
         return "named"
     if answer.output == verdicts:
         return "harmless"
-    found, mismatches = compare_results(copy / "results/small", StudyFolder(study))
+    found, mismatches = compare_results(copy / "results/small", StudyFolder(copy / "experiments/small"))
     if mismatches:
         return "found by comparison"
     less = found < compared or any(words in answer.output for words in NOT_COUNTED)
@@ -107,7 +150,13 @@ def _evidence(chance: random.Random, copy: Path, verdicts: str, compared: int) -
 
 def reproduced(results: Path) -> Answer:
     """Reproduce the study with the backend of the tests."""
-    return call("reproduce", "small", "--backend", "fake", "--profile", "paper", "--results", results)
+    return call("reproduce", *FAKE, results)
+
+
+def measured_in(results: Path) -> dict[str, bytes]:
+    """Return the content of the records, without the times of their execution and their checksums."""
+    files = (path for path in results.glob("raw/[!.]*/**/*") if path.name not in ("run.json", "SHA256SUMS"))
+    return {str(path.relative_to(results)): path.read_bytes() for path in files if path.is_file()}
 
 
 def made_of(results: Path) -> dict[str, bytes]:

@@ -14,7 +14,6 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,15 +27,15 @@ from longfat.dataset.load import load_dataset
 from longfat.execute.study import CANNOT_EXECUTE
 from longfat.plan.lockfile import read_lock
 from longfat.study.catalog.ccas import CCAS
-from stress.commands import await_gone, below, call, ended, start
+from stress.commands import await_gone, below, call, ended, send, start
 
 PLAIN: Mapping[str, Any] = {
     "id": "one",
     "topology": {"kind": "delay", "rate": "10 Mbit/s", "rtt": "20 ms"},
     "hosts": {"mtu": "1500 B"},
-    "flows": [{"name": "f", "from": "client1", "to": "server", "algorithm": "a", "duration": "1 s"}],
+    "flows": [{"name": "f", "from": "client1", "to": "server", "algorithm": "a", "duration": "250 ms"}],
 }
-FLOW = {"name": "g", "from": "client1", "to": "server", "algorithm": "a", "duration": "1 s"}
+FLOW = {"name": "g", "from": "client1", "to": "server", "algorithm": "a", "duration": "250 ms"}
 UDP = {**{key: FLOW[key] for key in ("from", "to", "duration")}, "name": "u", "period": "1 s"}
 EXTREMES: Sequence[tuple[str, Sequence[Any]]] = (
     ("topology.rate", ["10 kbit/s", "64 kbit/s", "256 kbit/s", "1 Gbit/s", "10 Gbit/s", "40 Gbit/s"]),
@@ -67,7 +66,7 @@ EXTREMES: Sequence[tuple[str, Sequence[Any]]] = (
     ("hosts.sysctls", [{"net.ipv4.tcp_mem": "1 1 1"}, {"net.ipv4.tcp_reordering": 127}, {"net.ipv4.tcp_retries2": 0}]),
     ("flows.0.window", ["1 B", "2 KiB", "3 KiB", "64 MiB", "1 GiB"]),
     ("flows.0.send_window", ["1 B", "5 KiB", "256 MiB"]),
-    ("flows.0.duration", ["1 us", "101 ms", "250 ms", "10 s"]),
+    ("flows.0.duration", ["1 us", "101 ms", "1 s", "10 s"]),
     ("flows.0.start", ["1 us", "999 ms", "60 s"]),
     ("flows.0.start_jitter", ["1 us", "5 s"]),
     ("flows.0.streams", [2, 33, 100, 500]),
@@ -81,7 +80,7 @@ EXTREMES: Sequence[tuple[str, Sequence[Any]]] = (
     ("web", [[{**FLOW, "name": "w", "users": users, "off_times": "1 %"}] for users in (1, 100, 2000)]),
     ("memory", ["256 MiB", "2 GiB"]),
 )
-RUN_S = 75.0  # a longer run is ended
+RUN_S = 40.0  # a longer run is ended
 END_S = 120.0
 ERRORS = [name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)]
 PYTHON = re.compile(rf"Traceback|\b({'|'.join(ERRORS)})\b")
@@ -120,11 +119,10 @@ def _executed(study: Path, results: Path) -> str:
     output = study / "output"
     command = ["run", str(study), "--backend", DEFAULT_BACKEND, "--jobs", "1", "--results", str(results)]
     process = start(command, output, study)
-    try:
-        process.wait(RUN_S)
-    except subprocess.TimeoutExpired:
+    process.join(RUN_S)
+    if process.exitcode is None:
         tree = below(process.pid)
-        process.send_signal(signal.SIGTERM)
+        send(signal.SIGTERM, tree[:1])
         ended(process, output, END_S)
         await_gone(tree, study)
         return STOPPED

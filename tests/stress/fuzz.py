@@ -21,7 +21,7 @@ from longfat.dataset.build import build_dataset
 from stress.commands import Answer, call
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-FILES = ("study.yaml", "claims.yaml", "figures.yaml")
+FILES = ("study.yaml", "claims.yaml", "figures.yaml", "headlines.yaml")
 LONG_S = 60.0
 WORDS = (
     *("", "null", "{}", "[]", "{a: 1}", "[1, x]", ".nan", ".inf", "true", "'", '"', "!!x", "&a", "*a", "[" * 60, ": "),

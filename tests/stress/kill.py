@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills processes of ``reproduce`` at any moment and gives the command again: nothing is lost, nothing differs.
 
-A round starts the command, strikes one of its processes or all, and starts it again, up to three times, then leaves it
-alone. The results must be byte-identical to those of an undisturbed start; a record that was there must stay the same
-file; nothing may be left of what was in flight.
+A round starts `run` or `reproduce`, strikes one of its processes or all, and goes on with another start, up to 24
+times, then leaves `reproduce` alone. The results must be byte-identical to those of an undisturbed start; a record that
+was there must stay the same file; nothing may be left of what was in flight.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import psutil
 import pytest
 
-from stress.commands import Answer, await_gone, below, ended, lives, start
+from stress.commands import await_gone, below, ended, lives, send, start
 
 STUDY = """\
 format: 2
 study: struck
-title: Four runs
+title: Some runs of a second
 algorithms: {reno: {cca: reno}, cubic: {cca: cubic}}
 hosts: {mtu: 1500 B}
 experiments:
@@ -35,7 +35,7 @@ experiments:
     flows: [{name: f, from: client1, to: server, algorithm: "${algorithm}", window: 64 KiB, duration: 1 s}]
     probes: {capture: [f]}
     sweep: {product: {algorithm: [reno, cubic]}}
-    repetitions: 2
+    repetitions: REPETITIONS
 """
 CLAIMS = """\
 format: 2
@@ -54,27 +54,35 @@ figures:
   - {bars: fig-1, title: goodput, of: "goodput[delay]", x: algorithm, hypothesis: the rate}
 """
 BACKENDS = ("fake", "fake", "fake", "virtual")
+REPETITIONS = {"fake": 30, "virtual": 3}
+RUN = 0.85  # of the starts are `run`, which costs little, and are struck after so much of an undisturbed `reproduce`:
+RUN_PART = 0.15
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-KILLS = 3
+KILLS = 24
 ENDS_S = 300.0
 LOCKS = (".in-use", ".superseded")
 
 
-def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], str]:
+def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], Mapping[str, int]]:
     """Write the study; return the round."""
-    study = work / "struck"
-    study.mkdir()
-    for name, text in (("study", STUDY), ("claims", CLAIMS), ("figures", FIGURES)):
-        (study / f"{name}.yaml").write_text(text, encoding="utf-8")
+    for backend, repetitions in REPETITIONS.items():
+        study = work / backend / "struck"
+        study.mkdir(parents=True)
+        manifest = STUDY.replace("REPETITIONS", str(repetitions))
+        for name, text in (("study", manifest), ("claims", CLAIMS), ("figures", FIGURES)):
+            (study / f"{name}.yaml").write_text(text, encoding="utf-8")
     undisturbed: dict[str, tuple[Mapping[str, bytes], set[str], float]] = {}
 
-    def play(chance: random.Random) -> str:
+    def play(chance: random.Random) -> Mapping[str, int]:
         backend, folder = chance.choice(BACKENDS), work / "round"
-        command = ("reproduce", str(study), "--backend", backend, "--jobs", "2", "--results", f"{folder}/results")
+        study = str(work / backend / "struck")
+        command = ("reproduce", study, "--backend", backend, "--jobs", "2", "--results", f"{folder}/results")
         if backend not in undisturbed:
             folder.mkdir()
+            process = start(command, folder / "output", folder)
+            await_event(process, folder, 0)
             began = time.monotonic()
-            assert left_alone(command, folder).status == 0
+            assert ended(process, folder / "output", ENDS_S).status == 0
             undisturbed[backend] = made(folder / "results"), left_over(folder), time.monotonic() - began
             shutil.rmtree(folder)
         folder.mkdir()
@@ -93,26 +101,23 @@ def _round(
     expected: Mapping[str, bytes],
     remains: set[str],
     seconds: float,
-) -> str:
+) -> Mapping[str, int]:
     kills, orphans = [], list[psutil.Process]()
     for _ in range(chance.randint(1, KILLS)):
-        before = records(folder)
-        process = start(command, folder / "output", folder)
-        former = events(folder)
-        while events(folder) == former and process.poll() is None:  # before, a signal would strike Python's own start
-            time.sleep(0.01)
-        time.sleep(chance.uniform(0, seconds))
+        verb, part = ("run", RUN_PART) if chance.random() < RUN else ("reproduce", 1)
+        before, former = records(folder), events(folder)
+        process = start((verb, *command[1:]), folder / "output", folder)
+        await_event(process, folder, former)
+        time.sleep(chance.uniform(0, seconds * part))
         by, tree = chance.choice(SIGNALS), below(process.pid)
         aim = chance.choice(["command", "one", "all"])
-        for one in {"command": tree[:1], "one": chance.sample(tree, min(1, len(tree))), "all": tree}[aim]:
-            with suppress(psutil.NoSuchProcess):
-                one.send_signal(by)
-        kills.append(f"{aim} by {by.name}")
+        if send(by, {"command": tree[:1], "one": chance.sample(tree, min(1, len(tree))), "all": tree}[aim]):
+            kills.append(f"{verb}, {aim} by {by.name}")
         ended(process, folder / "output", ENDS_S)
         orphans += await_gone(tree, folder)
         assert before.items() <= records(folder).items(), f"records were lost or made again: {kills}"
     before = records(folder)
-    answer = left_alone(command, folder)
+    answer = ended(start(command, folder / "output", folder), folder / "output", ENDS_S)
     assert answer.status == 0, f"{kills}: the same command ends with {answer.status}: {answer.output[-1000:]}"
     assert not any(map(lives, orphans)), f"{kills}: the next start left stopped processes"
     assert before.items() <= records(folder).items(), f"records were lost or made again: {kills}"
@@ -120,12 +125,13 @@ def _round(
     differing = sorted(name for name in {*now, *expected} if now.get(name) != expected.get(name))
     assert not differing, f"{kills}: not as undisturbed: {differing}"
     assert left_over(folder) <= remains, f"{kills}: left over: {left_over(folder) - remains}"
-    return f"{len(kills)} kills"
+    return {f"kills of {command[3]} runs": len(kills)}
 
 
-def left_alone(command: tuple[str, ...], folder: Path) -> Answer:
-    """Start the command and wait for its end."""
-    return ended(start(command, folder / "output", folder), folder / "output", ENDS_S)
+def await_event(process: ForkServerProcess, folder: Path, former: int) -> None:
+    """Wait for an event or the end of the command; before, a signal would strike the start of Python."""
+    while events(folder) == former and process.exitcode is None:
+        time.sleep(0.01)
 
 
 def events(folder: Path) -> int:

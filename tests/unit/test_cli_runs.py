@@ -154,7 +154,5 @@ def test_report_prints_doubtful_verdicts_and_all_of_them_on_demand(root: Path, t
     assert [verdict["verdict"] for verdict in data["verdicts"]] == ["reproduced", "not reproduced"]
     assert (data["valid"], Path(data["report"]).exists()) == (True, True)
     assert Path(json.loads(call("report", "--json").stdout)["front"]) == root / "results" / "index.html"
-    reference = call("evidence", "reference", "tiny", "--results", results, "--json")
-    assert Path(json.loads(reference.stdout)["reference"]).exists()
     joined = json.loads(call("merge", str(tmp_path / "joined"), results, "--json").stdout)
     assert (joined["copied"], joined["kept"], joined["damaged"]) == (8, 0, [])

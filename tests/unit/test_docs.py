@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from longfat.report.markdown import BEGIN, END
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 NAMING = {".py", ".md", ".toml", ".yaml", ".yml", ".tf", ".sh", ".js", ".j2", ".lark", ".cfg", ".config", ".c", ".h"}
@@ -43,6 +45,24 @@ def test_the_site_has_every_document_once_and_all_pictures(tmp_path: Path) -> No
     }
 
 
+UNIT = r"(?:[MG]b/s|%(?!\w)|GB|[mu]?s|times|points|segments|packets|frames)(?!\w)"
+NUMBER = re.compile(rf"(?<![\w.,<>-])-?(\d[\d,]*(?:\.\d+)?)(?:<!-- ([-+*/().\de ]+) -->)?\s{UNIT}")
+STUDIES = sorted(ROOT.glob("experiments/*-20*"))
+PAGES = [study / page for study in STUDIES for page in ("README.md", "notes.md") if (study / page).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_a_number_with_a_unit_is_the_papers_a_setting_computed_or_renewed_from_evidence(page: Path) -> None:
+    """The command that renews the pages compares the others: numbers with an expression of relations, and tables."""
+    known = "".join(file.read_text(encoding="utf-8") for file in page.parent.glob("*.[yc][as][mv]*"))
+    given = {number.replace(",", "") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", known)}
+    text = re.sub(f"{BEGIN}.*?{END}", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    found = NUMBER.findall(re.sub(r"[^\s(*|]+<!-- \S[^\n]*?\] -->", "", text))
+    numbers = [(number.replace(",", ""), computed) for number, computed in found]
+    wrong = [one for one in numbers if (one[1] and f"{eval(one[1]):.{len(one[0].partition('.')[2])}f}" != one[0])]
+    assert wrong + [one for one in numbers if not one[1] and one[0] not in given] == []
+
+
 def test_every_page_that_the_code_names_exists() -> None:
     """study.yaml is left out: its digest is part of every lock, so a comment there waits for new references."""
     folders = ("src", "tests", "kernels", "infra", "images", "experiments", "analysis")
@@ -58,9 +78,16 @@ def test_every_page_that_the_code_names_exists() -> None:
 
 
 def test_every_sentence_of_the_threat_model_has_a_test() -> None:
-    """Every rule names a function that pytest collects and that asserts, itself or by a function of its module."""
+    """Every rule names a function that pytest collects and that asserts, itself or by a function of its module.
+
+    Only the introduction, of one paragraph, is outside of the tables.
+    """
     page = (ROOT / "docs/threat-model.md").read_text(encoding="utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("|") and not re.match(r"\| (rule|--)|\|--", line)]
+    rows = [
+        line for line in page.splitlines() if line.startswith("|") and not re.match(r"\| (rule|attack) |\|--", line)
+    ]
+    prose = [part for part in page.split("\n\n") if not part.startswith(("#", "|"))]
+    assert len(prose) == 1
     named = [re.search(r"`(test_\w+)` \|$", line) for line in rows]
     assert rows and all(named)
     asserting = set()

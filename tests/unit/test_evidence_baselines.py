@@ -97,6 +97,15 @@ def test_a_baseline_file_reads_in_any_order_and_a_damaged_one_is_an_error(root: 
     assert "the file must have one head" in str(caught.value)
 
 
+def test_a_baseline_of_another_name_is_refused_by_the_digits_of_its_checks(root: Path) -> None:
+    (path,) = (root / FOLDER).iterdir()
+    newer = "2027-01-01T0000-abcdef"
+    change(path, the_baseline(root).name, newer)
+    path.rename(path.with_name(f"{newer}.jsonl"))
+    with pytest.raises(StudyError, match=f"{newer}.*the name does not end in the digits of its checks"):
+        read_baselines(root / FOLDER)
+
+
 def test_only_checks_that_both_versions_have_decide_and_there_must_be_some() -> None:
     baseline = begin([HERE], {"a": "1", "b": "2"}, "2026-01-01")
     assert baseline.compare({"b": "2", "c": "3"}).differing == ()

@@ -168,3 +168,20 @@ def test_a_withdrawn_row_is_not_gone(study: Path, tmp_path: Path) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     same, text = verified()
     assert same and "gone since" not in text
+
+
+def test_without_a_parent_commit_a_missing_row_is_not_named(study: Path) -> None:
+    path = file_of(study, "delay")
+    path.write_text("".join(path.read_text(encoding="ascii").splitlines(keepends=True)[:-1]), encoding="ascii")
+    same, text = verified()
+    assert same and "gone since" not in text
+
+
+def test_the_sample_of_continuous_integration_does_not_depend_on_the_commit() -> None:
+    text = (Path(__file__).parents[2] / ".ci/run").read_text(encoding="utf-8")
+    line = re.search(r"^number=.*$", text, re.M)
+    assert line and '--sample-seed "$number"' in text
+    program = ["bash", "-euc", f"{line[0]}; echo $number"]
+    seeds = [subprocess.run(program, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    repeated = subprocess.run(program, env={"CI_SEED": "77"}, capture_output=True, text=True, check=True).stdout
+    assert seeds[0] != seeds[1] and repeated == "77\n"

@@ -85,7 +85,7 @@ def test_files_that_cannot_be_read_are_named_and_the_rest_is_shown(root: Path) -
     (root / "experiments" / "small" / "figures.yaml").write_text("paper: {artifacts: many, claims: 2}\n")
     page = page_of(root)
     assert f"{other / 'lock.json'}: the lock is damaged" in page
-    assert "the catalogue cannot be read" in page
+    assert "figures.yaml" in page
     assert "A &lt;small&gt; study" in page
 
 

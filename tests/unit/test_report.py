@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -117,3 +118,12 @@ def test_a_claim_that_has_changed_after_it_was_first_judged_is_shown(tmp_path: P
     page = write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8")
     assert 'class="banner" id="changed"' in page
     assert "was drop_ratio[one-drop, at=1500 ms] = 0.5, is drop_ratio[one-drop, at=1500 ms] = 0.6" in page
+
+
+def test_a_verdict_of_ns2_stands_next_to_the_verdict(tmp_path: Path) -> None:
+    study = analysed(tmp_path)
+    claim = StudyFolder(study).claims[0].id
+    ns2 = {"key": {"kernel": "ns-2.35"}, "profile": "quick", "verdicts": {claim: "not reproduced"}}
+    (study / "ns2.json").write_text(json.dumps(ns2), encoding="utf-8")
+    found = text_of(write_report(tmp_path, StudyFolder(study)).read_text(encoding="utf-8"))
+    assert re.findall(r"ns-2\.35, quick: \S+ (not reproduced)", found) == ["not reproduced"]

@@ -32,7 +32,7 @@ def test_a_study_without_claims_and_figures_has_none(tmp_path: Path) -> None:
     (path / "claims.yaml").unlink()
     (path / "figures.yaml").unlink()
     (folder,) = studies_in(path.parent)
-    assert (folder.claims, folder.figures.figures, folder.catalogue.size) == ((), (), None)
+    assert (folder.claims, folder.figures.figures) == ((), ())
     assert folder.digest("claims.yaml") == ""
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from longfat.cli import evidence
 from longfat.cli.rows import evidenced_papers
 from longfat.cli.verdicts import verdicts
-from longfat.data.study_folder import HEADLINES, NOTES, README, StudyFolder
+from longfat.data.study_folder import HEADLINES, NOTES, README, SIMULATED, StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
@@ -141,3 +141,13 @@ def test_merging_writes_an_edited_page_again(study: Path) -> None:
     (study / PAGE).write_text(before.replace("0.5", "0.6"), encoding="utf-8")
     printed(evidence.merge)
     assert (study / PAGE).read_text(encoding="utf-8") == before
+
+
+def test_verdicts_of_ns2_are_a_column_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+    folder = StudyFolder(ROOT / "experiments/trinh-2004")
+    column, words = next(iter(folder.simulated.items()))
+    assert words.keys() == {claim.id for claim in folder.claims if claim.not_testable is None}
+    assert f" | {column} |" in verdicts_page(without_runs(folder, ""))
+    (tmp_path / SIMULATED).write_text('{"key": {}}', encoding="utf-8")
+    with pytest.raises(StudyError, match=SIMULATED):
+        _ = StudyFolder(tmp_path).simulated

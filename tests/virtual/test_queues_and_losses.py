@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from pathlib import Path
 
@@ -38,6 +39,15 @@ experiments:
   - id: bursts
     topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: {enter: 0.2 %, leave: 50 %}}
     flows: [{name: flow, from: client1, to: server, algorithm: standard, duration: 10 s}]
+  - id: everything
+    topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: 100 %}
+    flows: [{name: flow, from: client1, to: server, algorithm: standard, duration: 1 s}]
+  - id: receivers
+    topology: {kind: dumbbell, rate: 20 Mbit/s, rtt: 30 ms, senders: 1, receivers: 2, further_delays: [0 ms, 100 us],
+      loss: 0.5 %}
+    flows:
+      - {name: near, from: client1, to: server1, algorithm: standard, duration: 2 s}
+      - {name: far, from: client1, to: server2, algorithm: standard, duration: 2 s}
 """
 
 
@@ -78,3 +88,16 @@ def test_losses_in_bursts_follow_each_other(specs: dict[str, RunSpec], tmp_path:
     share = port["drops"] / (port["drops"] + port["passed_packets"])
     # The chain is in a burst for 0.2 / (0.2 + 50) % of the packets, and its bursts are few here.
     assert 0.2 * 0.002 / 0.502 < share < 5 * 0.002 / 0.502
+
+
+def test_a_path_that_loses_everything_is_named_as_the_reason(specs: dict[str, RunSpec], tmp_path: Path) -> None:
+    outcome = json.loads((run(specs["everything"], tmp_path / "run") / "outcome.json").read_text(encoding="ascii"))
+    assert outcome["status"] == "failed" and "no data of flow arrived" in outcome["reason"]
+
+
+def test_receivers_whose_round_trips_differ_by_a_tenth_of_a_millisecond_are_valid_with_loss(
+    specs: dict[str, RunSpec], tmp_path: Path
+) -> None:
+    parsed = done(specs["receivers"], tmp_path / "run")
+    near, far = (flow["base_rtt_us"] for flow in parsed.achieved["flows"])
+    assert 0 < far - near < 1000

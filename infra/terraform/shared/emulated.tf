@@ -15,21 +15,3 @@ variable "tags" {
     error_message = "The expiry is a time in UTC such as 2030-01-31T18:00:00Z."
   }
 }
-
-variable "links" {
-  description = "Links between two machines each, by name."
-  type = map(object({
-    a = string
-    b = string
-  }))
-  default = {
-    direct = { a = "sender", b = "receiver" }
-    left   = { a = "sender", b = "router" }
-    right  = { a = "router", b = "receiver" }
-  }
-
-  validation {
-    condition     = alltrue([for name in keys(var.links) : can(regex("^[a-z][a-z0-9-]{0,31}$", name)) && name != "ssh"])
-    error_message = "A link's name has up to 32 lower-case letters, digits, hyphens, a letter first; ssh is reserved."
-  }
-}

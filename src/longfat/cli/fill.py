@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -41,8 +41,8 @@ TYPICAL = 2.0  # seconds of a run divided by the plan's model, used until the ev
 class Wanted:
     """Choices of the command line: repetitions of each scenario, and the way to execute them.
 
-    Without ``repetitions`` it is the study's stated number. ``budget`` is wall time in seconds (None: unlimited): no
-    batch begins after it.
+    Without ``repetitions`` it is the study's stated number, or the profile's if that is more. ``budget`` is wall time
+    in seconds (None: unlimited): no batch begins after it.
     """
 
     repetitions: int | None = None
@@ -106,7 +106,9 @@ def fill_study(
     every run can be repeated.
     """
     ground = ground_of(folder, baseline, wanted)
-    todo = list(batches(ground, wanted.repetitions or folder.header.stated_repetitions, only))
+    planned = {name: one.repetitions for name, one in ground.planned.scenarios.items() if only is None or name in only}
+    stated = folder.header.stated_repetitions
+    todo = list(batches(ground, {name: wanted.repetitions or max(stated, own) for name, own in planned.items()}))
     hours = sum(run_time(ground, name) for batch in todo for name in batch) / 3600
     say(
         console,
@@ -123,15 +125,12 @@ def fill_study(
     return complete
 
 
-def batches(ground: Ground, repetitions: int, only: Collection[str] | None = None) -> Iterator[dict[str, list[int]]]:
+def batches(ground: Ground, most: Mapping[str, int]) -> Iterator[dict[str, list[int]]]:
     """Yield the missing runs in batches: the first repetition of every scenario, then the second, and so on.
 
-    A batch has the number of one repetition by scenario. A scenario gets ``repetitions``, or as many as its profile
-    plans if these are more.
+    A batch has the number of one repetition by scenario. ``most`` is the number of repetitions of each scenario.
     """
     known = {(row.scenario, row.repetition) for rows in ground.rows.values() for row in rows}
-    scenarios = {name: one for name, one in ground.planned.scenarios.items() if only is None or name in only}
-    most = {name: max(repetitions, one.repetitions) for name, one in scenarios.items()}
     for number in range(1, max(most.values(), default=0) + 1):
         batch: dict[str, list[int]] = {}
         for name in (name for name, last in most.items() if number <= last and (name, number) not in known):

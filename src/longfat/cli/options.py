@@ -124,7 +124,11 @@ Json = Annotated[bool, typer.Option("--json", help="print the result as JSON, an
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print no progress, only warnings and the result")]
 NewBaseline = Annotated[bool, typer.Option("--new-baseline", help="begin a baseline with this kernel, image and code")]
 Repetitions = Annotated[
-    int | None, typer.Option(min=1, help="repetitions of each scenario (default: stated_repetitions of the study)")
+    int | None,
+    typer.Option(
+        min=1,
+        help="repetitions of each scenario (default: the study's stated number, or the profile's if larger)",
+    ),
 ]
 Budget = Annotated[str | None, typer.Option(help="wall time, such as 45min or 2h, after which nothing new begins")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]

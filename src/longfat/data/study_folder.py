@@ -8,6 +8,7 @@ results.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +29,7 @@ from longfat.system.files import read_plain
 from longfat.system.trust import require_trust
 
 if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when needed
-    from longfat.figures.document import Catalogue, FiguresDocument
+    from longfat.figures.document import FiguresDocument
     from longfat.relations.claims import Claim
     from longfat.relations.headlines import HeadlinesDocument
     from longfat.relations.paper import PaperNumbers
@@ -39,6 +40,7 @@ FIGURES = "figures.yaml"
 HEADLINES = "headlines.yaml"
 README = "README.md"
 NOTES = "notes.md"
+SIMULATED = "ns2.json"  # verdicts and digests of runs in ns-2, which are no evidence
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,6 @@ class StudyFolder:
         return figures_of(self._source(FIGURES), self.study)
 
     @property
-    def catalogue(self) -> Catalogue:
-        """The paper's catalogue in figures.yaml, even if its figures are wrong."""
-        from longfat.figures.document import Catalogue, catalogue_of
-
-        return catalogue_of(self._source(FIGURES)) if self.has(FIGURES) else Catalogue(None, {})
-
-    @property
     def judged_by(self) -> Mapping[str, str | None]:
         """The SHA-256 of each file that verdicts depend on, as it was read; None if it was missing."""
         _ = self.claims
@@ -183,6 +178,16 @@ class StudyFolder:
         except OSError as error:
             reason = error.strerror or str(error)
             raise StudyError(f"the file cannot be read: {reason}", where=str(self.path / file)) from error
+
+    @cached_property
+    def simulated(self) -> Mapping[str, Mapping[str, str]]:
+        """The verdicts by claim of the committed runs of ns-2, by program and profile. Raises StudyError."""
+        text = self.text_of(SIMULATED)
+        try:
+            data = json.loads(text or "null")
+            return {f"{data['key']['kernel']}, {data['profile']}": dict(data["verdicts"])} if data else {}
+        except (ValueError, KeyError, TypeError) as error:
+            raise StudyError(f"the file cannot be read: {error!r}", where=str(self.path / SIMULATED)) from error
 
     def text_of(self, file: str) -> str:
         """Return the text of a file for people; "" if it is absent. Raises StudyError if it is not UTF-8."""

@@ -142,7 +142,11 @@ class Bars(Figure, WithSources):
         selection = selected(self.of, sources.study)
         factors = {name for name in (x_factor, self.series) if name not in (None, FLOW)}
         runs = [run for run in selection.chosen(dataset) if factors <= run.factors.keys()]
-        xs = sorted({run.factors[x_factor] for run in runs}, key=ascending)
+        planned = experiment_named(selection.experiment, sources.study).factors.get(x_factor, ())
+        order = [value for value in planned if isinstance(value, str)]  # numbers go by size
+        xs = sorted(
+            {run.factors[x_factor] for run in runs}, key=lambda x: (order.index(x) if x in order else -1, ascending(x))
+        )
         series: list[tuple[Any, Selection]] = [(None, selection)]
         if self.series == FLOW:
             flows = {row["flow"] for run in runs for row in dataset.flows.get(run.run_id, ())}

@@ -130,7 +130,7 @@ class Figure(Closed):
 
     def mark(self, panels: Sequence[Axes]) -> None:
         """Draw the stated numbers into all axes."""
-        draw_marks(panels, self.marks, "stated by the paper" if self.paper else "by hypothesis")
+        draw_marks(panels, self.marks, "stated value" if self.paper else "by hypothesis")
 
     def height(self, data: FigureData, sources: Sources) -> float:
         """Return the height of the drawing in inches."""

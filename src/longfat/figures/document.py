@@ -6,11 +6,10 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from longfat.figures import KINDS, Figure
 from longfat.figures.base import OWN
@@ -128,33 +127,3 @@ def figures_of(source: Source, study: Study) -> FiguresDocument:
             yield from (finding.below(*place) for finding in figure.findings(study))
 
     return document_of(source, FiguresDocument, "figures", "artifact", check, {"folder": str(folder)})
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    """The size of the paper's catalogue, if stated, the artifact that each figure shows, and the names of tables."""
-
-    size: Coverage | None
-    shows: Mapping[str, str]
-    tables: frozenset[str] = frozenset()
-
-
-def catalogue_of(source: Source) -> Catalogue:
-    """Read the catalogue of a ``figures.yaml`` without checking its figures.
-
-    Raises StudyError if it cannot be read.
-    """
-    data = source.data
-    try:
-        found = [(_kind_in(figure), figure) for figure in data["figures"]]
-        shows = {figure[kind]: figure.get("part_of") or figure[kind] for kind, figure in found}
-        tables = frozenset(figure[kind] for kind, figure in found if kind in KINDS and KINDS[kind].is_table)
-        size = Coverage.model_validate(data["paper"]) if "paper" in data else None
-    except (KeyError, TypeError, AttributeError, ValidationError) as error:
-        raise StudyError(f"the catalogue cannot be read: {error!r}", where=source.file) from error
-    return Catalogue(size, {own: whole for own, whole in shows.items() if not beyond_the_paper(own)}, tables)
-
-
-def _kind_in(figure: Mapping[str, str]) -> str:
-    """Return the kind of a figure as plain data, which is the key of its artifact."""
-    return next((kind for kind in KINDS if kind in figure), "kind")

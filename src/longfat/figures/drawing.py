@@ -117,19 +117,6 @@ def check_figures(results: Path, study_dir: Path | None = None) -> None:
         verify_checksums(results, "figures", study_dir)
 
 
-def drawn(results: Path) -> list[str]:
-    """Return the figures that have data: the CSV file of a figure without data has only a heading.
-
-    Raises RigError if a file cannot be read, RecordError if it was changed since it was drawn.
-    """
-    check_figures(results)
-    files = sorted((results / FOLDER).glob("*.csv"))
-    try:
-        return [path.stem for path in files if len(path.read_text(encoding="utf-8").splitlines()) > 1]
-    except OSError as error:
-        raise RigError(f"the figures cannot be read: {error}", where=str(results)) from error
-
-
 def image(figure: Figure, kind: str, dpi: float | str = "figure") -> bytes:
     """Return the bytes of a figure, without date and version of the program."""
     nothing: dict[str, Any] = dict.fromkeys(_VARYING[kind])

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from pydantic import Field
 
 from longfat.figures import style
-from longfat.figures.parts import ascending, in_unit
+from longfat.figures.parts import in_unit
 from longfat.figures.table import FileText
 from longfat.relations.bind import RelationError
 from longfat.relations.claims import placed
@@ -99,11 +99,14 @@ class WithSources(Closed):
                 yield Finding(("laws", place, "of"), f"has no value at the first value of each factor: {error}")
 
     def all_x(self, measured: Iterable[Any], unit: str | None) -> list[Any]:
-        """Return the values of x of all series, in base units and ascending."""
+        """Return the values of x of all series, in base units: numbers ascending, texts in their order."""
+        values = list(dict.fromkeys(measured))
+        if any(isinstance(one, str) for one in values):
+            return values
         published = {
             x / in_unit(1, unit) for one in self.published for points in one.points.values() for x, _ in points
         }
-        return sorted({*measured, *published}, key=ascending)
+        return sorted({*values, *published})
 
     def draw_sources(self, axes: Axes, x: str, unit: str | None, xs: Mapping[Any, float], series: Looks) -> None:
         """Draw published series and laws over ``xs``, the positions of the values of factor ``x``."""
@@ -134,6 +137,8 @@ def draw_published(axes: Axes, published: Sequence[Published], colours: Mapping[
     for one, marker in zip(published, MARKERS, strict=False):
         look: Any = {"ls": "", "marker": marker, "ms": 5.5, "mfc": "none", "mew": 1.0}
         for name, points in one.points.items():
+            if one.series and name not in colours:  # no measured series has its colour
+                continue
             x, y = zip(*points, strict=True)
             axes.plot([place(value) for value in x], y, color=colours.get(name, style.INK), **look)
         axes.plot([], [], color=style.INK, label=one.label, **look)

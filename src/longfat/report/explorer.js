@@ -123,9 +123,11 @@ const explorer = (() => {
   function curves(panel, view) {
     const [, column, factor] = PANELS[panel], found = [], look = colourOf(view);
     const table = panel === "queue" ? "queues" : panel.startsWith("cca.") ? "cca_state" : "sockets";
+    const series = [...data.series].sort((one, other) => (one.flow ?? "").localeCompare(other.flow ?? "", "en", { numeric: true }) || one.stream - other.stream);
     for (const run of view.runs) {
-      const spec = data.specs[run], colours = Object.fromEntries(spec.flows.map(([name, cca]) => [name, look(run, cca)]));
-      for (const one of data.series) {
+      const spec = data.specs[run], alike = view.runs.length === 1 && spec.flows.length > 1 && new Set(spec.flows.map((flow) => flow[1])).size === 1;
+      const colours = Object.fromEntries(spec.flows.map(([name, cca], place) => [name, alike ? PALETTE[place % PALETTE.length] : look(run, cca)]));
+      for (const one of series) {
         if (one.run !== run || one.table !== table || (one.stream > 0 && !view.all)) continue;
         if (table === "cca_state" && one.name !== panel.slice(4)) continue;
         const of = (name, scale, none) => one.values[name].map((value) => value === none ? null : value * scale);
@@ -134,7 +136,7 @@ const explorer = (() => {
         const label = named(run, view) + (several ? " " + (one.flow ?? one.interface) : "") + (view.all && one.stream > 0 ? "/" + one.stream : "");
         const values = of(column, table === "cca_state" ? 10 ** one.power : factor, panel === "rtt" || panel === "dwnd" ? 0 : undefined);
         if (values.some((value) => value !== null)) found.push({ t: one.t, values, colour, label });
-        if (panel === "cwnd") {
+        if (panel === "cwnd" && spec.flows.length <= 4) {
           const threshold = of("ssthresh_segments", 1, 0);
           if (threshold.some((value) => value !== null)) found.push({ t: one.t, values: threshold, colour, label: label + " ssthresh", thin: true });
         }

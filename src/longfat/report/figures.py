@@ -84,12 +84,13 @@ def figure_views(
         about = {one.claim: one.verdict for one in verdicts if figure.artifact in (one.artifact, *one.also)}
         files = {kind: f"{FOLDER}/{figure.artifact}.{kind}" for kind in FILES}
         missing = not (results / files["csv"]).exists()
+        content = own or (_committed(figure, plan, evidence) if evidence else None)
         view = FigureView(
             figure=figure,
-            content=own or (_committed(figure, plan, evidence) if evidence else None),
+            content=content,
             why=f"{figure.artifact} has not been drawn" if missing else why_empty(plan, study, figure),
             claims=about,
-            made_with=_made_with(plan, drawn_in),
+            made_with="" if content and content.profile else _made_with(plan, drawn_in),
             experiments=tuple(one for one in drawn_in if any(run.experiment == one for run in plan.runs)),
             files={kind: place for kind, place in files.items() if own and (results / place).exists()},
         )

@@ -119,8 +119,9 @@ def _card(study: StudyFolder, plans: Mapping[Path, Plan], baselines: Sequence[Ba
 def _picture(study: StudyFolder, verdicts: Sequence[Verdict], folders: Sequence[Path]) -> str:
     """Return the address of the plot with the most claims; "" without a plot. The text of tables would be too small."""
     artifacts = Counter(name for one in verdicts for name in (one.artifact, *one.also) if name)
+    tables = {figure.artifact for figure in study.figures.figures if figure.is_table}
     for name, _ in artifacts.most_common():
-        for folder in folders if name not in study.catalogue.tables else ():
+        for folder in folders if name not in tables else ():
             if (folder / FIGURES / f"{name}.svg").exists():
                 return quote(f"{folder.name}/{FIGURES}/{name}.svg")
     return ""

@@ -68,20 +68,26 @@ def table(head: Sequence[str], rows: Iterable[Iterable[str]], numbers: int = 0) 
 
 def verdicts_page(one: Evidenced) -> str:
     """Return the text of VERDICTS.md."""
+    others = one.folder.simulated
     lines = [
         f"# Verdicts of {one.folder.name}",
         "",
         "Generated from the committed evidence by `./just evidence merge`; do not edit.",
         f"It has {one.runs} runs of stack {one.stack} in baseline {one.baseline}.",
+        *(
+            f"The column `{name}` has the verdicts of runs that are not evidence ([ns2.json](ns2.json))."
+            for name in others
+        ),
         "",
         *_headlines(one, RULE),
         f"**{sentence(one.counts)}**",
     ]
-    if others := apart(one.counts):
-        lines += ["Counted separately:", "", *(f"- {line}" for line in others)]
-    head = ("claim", "statement", "paper", "here", "limits", "n", "why", "kind")
+    if separate := apart(one.counts):
+        lines += ["Counted separately:", "", *(f"- {line}" for line in separate)]
+    head = ("claim", "statement", "paper", "here", "limits", "n", "why", "kind", *others)
     for word in WORDS:
-        if rows := [_claim(item) for item in one.judged if item.verdict.verdict == word]:
+        kept = [item for item in one.judged if item.verdict.verdict == word]
+        if rows := [(*_claim(item), *(of.get(item.verdict.claim, "") for of in others.values())) for item in kept]:
             lines += ["", f"## {word.capitalize()}", "", *table(head, rows)]
     return "\n".join([*lines, *_changes(one), *_criteria(one)]) + "\n"
 

@@ -61,7 +61,7 @@ def end_orphans(folder: Path) -> None:
 
 def limit_files(most_bytes: int) -> None:
     """Let no file that this process writes grow larger, in a child before exec: a host may send without end."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
 def _all() -> Iterator[int]:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 locals {
-  ends = merge([for name, link in var.links : {
-    "${name}/a" = { link = name, host = link.a }
-    "${name}/b" = { link = name, host = link.b }
-  }]...)
   links_of = { for name in keys(var.hosts) : name => sort([for end in local.ends : end.link if end.host == name]) }
 
   # 52:54:00 is QEMU's prefix; the rest follows from the names, so that a machine keeps its cards and its address.

@@ -1,0 +1,1 @@
+../../shared/links.tf
