@@ -6,7 +6,7 @@ Owns the order of the checks. Reads only the given file and the files that it na
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path as FilePath
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from longfat.study.models import Document, Experiment, Header, Hosts
 from longfat.study.points import Surroundings, concrete, reference_findings, references
 from longfat.study.profiles import Factors, profile_findings
 from longfat.study.schema.document import refused, repeated
-from longfat.study.schema.explain import explain
+from longfat.study.schema.explain import MISSING, explain, with_nearest_kinds
 from longfat.study.schema.fields import MOST_FLOWS, REFERENCE
 from longfat.study.schema.names import Finding, Path, shown, unknown
 from longfat.study.schema.source import Source, read_source
@@ -93,7 +93,7 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
     named = {one.data["id"]: one for one in entries if one and isinstance(one.data.get("id"), str)}
     around = _Around(data, outside)
     findings += around.findings
-    swept = []
+    swept, head_findings = [], list(findings)
     for index, placed in enumerate(entries):
         if placed is None:
             _, found = _validated(Experiment, raws[index], {})
@@ -103,7 +103,7 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
             continue
         findings += [*_pair_findings(placed, named)]
         experiment, found = _swept(placed, around)
-        findings += found
+        findings += [finding for finding in found if not _follows(finding, head_findings)]
         if experiment:
             swept.append(experiment)
     factors = {name: _factors(placed.data) for name, placed in named.items()}
@@ -117,6 +117,12 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
     if header and len(swept) == len(entries):
         findings += _host_findings(header, swept)
     return (Study(file, header, tuple(swept)).over_backends() if header else None), findings
+
+
+def _follows(finding: Finding, head: Iterable[Finding]) -> bool:
+    """Return whether an experiment's finding repeats one of ``paths`` or ``defaults``, from which it has its keys."""
+    missing = finding.path[-1:] if finding.message == MISSING else None
+    return any(finding.path == one.path or (missing == one.path[-1:] and one.message == MISSING) for one in head)
 
 
 def _host_findings(header: Header, swept: list[SweptExperiment]) -> Iterator[Finding]:
@@ -235,7 +241,9 @@ def _validated(
     try:
         return model.model_validate(raw, context=context), []
     except ValidationError as error:
-        return None, explain(error, raw, within or model)
+        findings = explain(error, within or model)
+        repaired = with_nearest_kinds(error, raw)
+        return None, findings if repaired is None else [*findings, *_validated(model, repaired, context, within)[1]]
 
 
 def _pair_findings(placed: Placed, named: Mapping[str, Placed]) -> Iterator[Finding]:
