@@ -49,7 +49,7 @@ class OwnKernel:
 
     @property
     def name(self) -> str:
-        """Name that runs pin until the kernel is built: ``base``, with a digest of the study's files if there are any.
+        """Name in the pins of runs until the kernel is built: ``base``, plus a digest of the study's files, if any.
 
         The digest depends on the content of the files, not on their paths.
         """
