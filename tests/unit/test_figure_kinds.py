@@ -15,7 +15,7 @@ from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.figures.drawing import Drawing, draw, image
-from longfat.metrics.goodput import jain
+from longfat.figures.timeseries import jain
 from longfat.plan import PlannedRun
 from longfat.system.errors import StudyError
 from longfat.system.identity import KernelSource

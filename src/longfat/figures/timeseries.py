@@ -26,7 +26,6 @@ from longfat.figures.base import (
 from longfat.figures.parts import RUN_ID_DIGITS, FigureData, Labels, label_axes, legend, series_order, tick
 from longfat.figures.published import Published, draw_published, published_findings
 from longfat.metrics.data import Array, NoValue, RunData, Span
-from longfat.metrics.goodput import jain
 from longfat.metrics.quantities import Selection
 from longfat.metrics.together import rates_mbps
 from longfat.relations.bind import experiment_named, points_of
@@ -282,6 +281,12 @@ def _fairness(data: RunData, interval_us: float) -> Series:
     busy = rates.any(axis=1)
     middles: Array = span.start_us + interval_us * (np.arange(len(rates), dtype=np.float64) + 0.5)
     return Series(middles[busy], jain(rates[busy]))
+
+
+def jain(rates: Array) -> Array:
+    """Return Jain's index of each row of rates, (sum x)^2 / (n sum x^2); no row is all zero."""
+    index: Array = rates.sum(axis=1) ** 2 / (rates.shape[1] * (rates**2).sum(axis=1))
+    return index
 
 
 def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:

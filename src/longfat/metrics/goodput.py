@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from longfat.dataset.load import Row
-from longfat.metrics.data import Array, FlowRows, NoValue, union_us
+from longfat.metrics.data import FlowRows, NoValue, union_us
 from longfat.metrics.registry import metric
 
 
@@ -114,12 +114,7 @@ def jain_index(rows: FlowRows) -> float:
     rates = np.array([row["goodput_bps"] for row in _at_once(rows)], dtype=np.float64)
     if len(rates) < 2 or not rates.any():
         raise NoValue("fairness is among two flows or more that carry something")
-    return float(jain(rates))
-
-
-def jain(rates: Array) -> Array:
-    """Return (sum x)^2 / (n sum x^2) over the last axis of rates, which are not all zero."""
-    return np.asarray(rates.sum(axis=-1) ** 2 / (rates.shape[-1] * (rates**2).sum(axis=-1)))
+    return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
 
 
 @metric("", "asymmetry", bounds=(-1, 1))
