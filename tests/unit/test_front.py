@@ -52,10 +52,24 @@ def sources_of(root: Path, baselines: Sequence[Baseline] = ()) -> list[str]:
 
 
 def test_a_study_has_its_runs_its_coverage_and_its_claims_by_verdict(root: Path) -> None:
-    assert sources_of(root) == ["Report of results/small: 8 of 9 runs valid, paper, modern, fake"]
+    assert sources_of(root) == ["results/small: 8 of 9 runs valid, paper, modern, fake"]
     page = page_of(root)
+    assert '<a href="small/report.html">' in page
     assert "2 of the paper&#39;s 40 figures and tables" in page
     assert 'aria-label="1 reproduced, 1 undecided"' in page
+
+
+def test_studies_with_results_come_first_then_the_gallery_with_its_pictures_then_tests(root: Path) -> None:
+    for name in ("another", "gallery/path", "_probe"):
+        shutil.copytree(root / "experiments" / "small", root / "experiments" / name)
+        manifest = root / "experiments" / name / "study.yaml"
+        manifest.write_text(manifest.read_text().replace("study: small", f"study: {Path(name).name}"))
+    (root / "experiments" / "gallery" / "path" / "picture.png").write_bytes(b"")
+    page = page_of(root)
+    assert re.findall(r'<li class="panel card" id="(.*?)">', page) == ["small", "another", "path", "_probe"]
+    assert 'src="../experiments/gallery/path/picture.png"' in page
+    assert 'href="../experiments/gallery/path/study.yaml"' in page
+    assert "./just reproduce gallery/path" in page
 
 
 def test_all_evidence_of_a_study_comes_before_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

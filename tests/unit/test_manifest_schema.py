@@ -167,6 +167,41 @@ def test_the_schema_refuses_what_check_refuses_as_far_as_it_can(
     assert SCHEMAS[file].is_valid(read_source(study / f"{file}.yaml").data) is not by_schema
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "keys"),
+    [
+        ("dumbbell, rate", "dumbel, reverse_rate: 1Gbps, rate", {"kind": "dumbbell", "reverse_rate": "Mbit/s"}),
+        ("{limit: 100}", "{kind: pie, limit: 100, interval: 1 s}", {"interval": "tupdate"}),
+        ("{limit: 100}", "{kind: sqf, limit: 5 apples}", {"kind": "sfq", "limit": "packets"}),
+        ("{limit: 100}", "{kind: red, limit: 100, min: 5 ms, ecn: true}", {"min": "", "max": "", "probability": ""}),
+        ("rtt: 30 ms, senders: 1", "rtt: 30 ms, sendres: 1", {"sendres": "bottleneck_queue", "senders": ""}),
+        ("rtt: 30 ms", "rtt: 30 ms, loss: {enter: 1 %, leaves: 2 %}", {"leave": "", "leaves": "in_burst"}),
+        ("{duration: 10 s}", "{duration: 10 s, start_jiter: 1 ms}", {"start_jiter": "start_jitter"}),
+    ],
+)
+def test_errors_are_of_the_kind_that_is_given_or_meant(
+    tmp_path: Path, old: str, new: str, keys: dict[str, str]
+) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(StudyError) as caught:
+        load_study(path)
+    found = {one.key.rpartition(".")[2]: f"{one.message} {one.hint}" for one in caught.value.problems}
+    assert len(caught.value.problems) == len(found)
+    assert {key for key, word in keys.items() if word in found.get(key, ())} == keys.keys() == found.keys()
+    by_schema = [*SCHEMA.iter_errors(read_source(path).data)]
+    assert by_schema and not any("valid under any" in error.message for error in by_schema)
+
+
+def test_the_keys_of_a_figure_are_those_of_its_kind(tmp_path: Path) -> None:
+    study = write_study(tmp_path, figures=FIGURES.replace("series: algorithm", "serie: algorithm", 1))
+    with pytest.raises(StudyError) as caught:
+        _ = StudyFolder(study).figures
+    (problem,) = caught.value.problems
+    assert problem.key.endswith(".serie")
+    assert "bars" in problem.message and "cells" not in problem.message
+
+
 def test_the_tables_of_all_keys_have_every_model_and_metric(capsys: pytest.CaptureFixture[str]) -> None:
     assert check(Output(), keys=True)
     tables = capsys.readouterr().out

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from longfat.cli import app
@@ -109,6 +112,11 @@ def test_a_curve_fills_its_rows_in_proportion() -> None:
 
 def test_a_new_study_is_sound_without_a_warning(root: Path) -> None:
     assert call("new", "mine")[0] == 0
+    for file in ("study", "claims", "figures"):  # an editor finds the schema without a network, and accepts the file
+        path = root / f"experiments/mine/{file}.yaml"
+        named = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+        schema = json.loads((path.parent / named).read_text(encoding="utf-8"))
+        Draft202012Validator(schema).validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     path = root / "experiments" / "mine" / "study.yaml"
     study = load_study(path)
     assert (study.name, [swept.id for swept in study.experiments]) == ("mine", ["alone"])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels in the cache folder, built once for each target, source, patch series and configuration.
+"""Kernels in the cache folder, built once per target, source, patch series and configuration.
 
 Owns the layout of ``<cache>/kernels/<key>/``: the product (the executable ``linux`` of a guest, a Debian package for
-x86-64), the guest's kit, and ``kernel.json``, written last. Must not decide a kernel's content: its recipe does.
+x86-64), the guest's kit, and ``kernel.json``, written last. The recipe defines a kernel's content.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PATCHED = re.compile(r"(?:checking|patching) file (\S+)")
 _REJECTED = re.compile(
     r"Hunk #\d+ (?:FAILED|ignored)|can't find file|Reversed .* detected|\d+ out of \d+ hunks? ignored"
 )
-# Run "$@" as the leader of a process group that ends with the process that started it, even if that was killed.
+# Run "$@" in a process group that ends with the process that started it, even if that is killed.
 LEASH = ["/usr/bin/setpriv", "--pdeathsig", "TERM", "/bin/sh", "-c", 'trap "kill -KILL 0" TERM; "$@" & wait $!', "sh"]
 
 
@@ -49,7 +49,7 @@ LEASH = ["/usr/bin/setpriv", "--pdeathsig", "TERM", "/bin/sh", "-c", 'trap "kill
 class KernelBuild:
     """A usable kernel: ``path`` is the target's product, ``digest`` the SHA-256 (hex) of its inputs.
 
-    ``version`` is the source's release; ``pinned`` states whether it is the source of the references.
+    ``version`` is the source's release; ``pinned`` states whether it is the source behind the evidence.
     """
 
     path: Path
@@ -69,9 +69,9 @@ def build_kernel(
 ) -> KernelBuild:
     """Return the kernel ``name`` of ``kernels_folder`` for ``target``, from the cache folder or built now.
 
-    ``patches`` follow its series, and a ``tree`` replaces its source. A kernel in the cache folder is used without
-    writing there, because the folder may belong to another user. Raises RigError if the kernel has no configuration for
-    the target, packages are missing, no source is available, a patch does not apply, the build fails or the cache is
+    ``patches`` follow its series, and a ``tree`` replaces its source. Using a kernel of the cache folder writes nothing
+    there, because the folder may belong to another user. Raises RigError if the kernel has no configuration for the
+    target, packages are missing, no source is available, a patch does not apply, the build fails or the cache is
     damaged.
     """
     recipe = Recipe(name, kernels_folder, tuple(patches))
@@ -96,7 +96,7 @@ def build_kernel(
         say(f"building the {packed.version} {target.what}")
         _build(recipe, target, packed, new, result.with_suffix(".log"), digest, say)
 
-    lock = folder / f"{target.name}.lock"  # one for each target: a package takes minutes, a guest is needed now
+    lock = folder / f"{target.name}.lock"  # one per target: nobody who needs a guest waits minutes for a package
     keep(result, make, f"the {target.what}", SIZE, lock=lock)
     return load_kernel(name, target, result, digest, pinned=recipe.is_pinned(source))
 
@@ -104,7 +104,7 @@ def build_kernel(
 def _source_of_built(recipe: Recipe, folder: Path, target: Target) -> Source | None:
     """Return the source of a kernel in the cache folder, or in the archive, with the same patches and configuration.
 
-    The pinned one comes first. It needs no tarball: its path is the kernel's.
+    The pinned one comes first. No tarball is needed: the path is the kernel's.
     """
     built: dict[tuple[str, str], Path] = {}
     folders = [folder, *([stored] if (stored := archived("cache/kernels")) else [])]
@@ -121,7 +121,7 @@ def _source_of_built(recipe: Recipe, folder: Path, target: Target) -> Source | N
 def _build(
     recipe: Recipe, target: Target, source: Source, new: Path, log: Path, digest: str, say: Callable[[str], None]
 ) -> None:
-    """Unpack, patch, configure and compile into ``new``; the log remains if that fails."""
+    """Unpack, patch, configure and compile into ``new``; the log remains after a failure."""
     tree = new.parent / "linux"
     tree.mkdir()
     with log.open("wb") as output:
@@ -185,7 +185,7 @@ def write_facts(new: Path, target: Target, facts: Mapping[str, object]) -> None:
 
 
 def build_environment() -> dict[str, str]:
-    """Return the environment of a build: no variable of the user changes a kernel, such as KCFLAGS or MAKEFLAGS."""
+    """Return the environment of a build, without variables of the user that change a kernel, such as KCFLAGS."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     return {**kept, "LC_ALL": "C"}
 
@@ -201,8 +201,8 @@ def _compiler(folder: Path) -> str:
 class _Runner:
     """Runner of a build's steps in its folder. A failed step raises RigError with the end of the log.
 
-    A step ends with all its processes when it is interrupted or when this process is killed: nothing writes into the
-    folder any more.
+    A step ends with all its processes when it is interrupted or this process is killed, so that nothing writes into the
+    folder afterwards.
     """
 
     def __init__(self, folder: Path, log: Path, output: IO[bytes], say: Callable[[str], None]) -> None:
@@ -245,7 +245,7 @@ class _Runner:
 
 
 def check_configuration(wanted: str, got: str) -> None:
-    """Raise RigError with all options of the fragments that did not survive Kconfig."""
+    """Raise RigError with all options of the fragments that Kconfig dropped."""
     lines = set(got.splitlines())
     enabled = {line.split("=", 1)[0] for line in lines if line.startswith("CONFIG_")}
     lost = [

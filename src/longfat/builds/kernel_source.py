@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source of a kernel: its tarball, release and digest.
+"""The source of a kernel: tarball, release and digest.
 
-Owns the search and the download. Must not unpack the tarball: ``longfat.builds.kernel`` does.
+Owns the search and the download; ``longfat.builds.kernel`` unpacks the tarball.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Source:
 def find_source(settings: Mapping[str, str], folder: Path, say: Callable[[str], None]) -> Source:
     """Return the distribution's tarball, else its package of another suite, else the pinned release of kernel.org.
 
-    ``folder`` keeps what is downloaded. Raises RigError if none is available.
+    ``folder`` keeps the download. Raises RigError if none is available.
     """
     if not _tarball(settings, folder).is_file() and not _fetch_package(settings, folder, say):
         _download(settings, _tarball(settings, folder), say)
@@ -69,7 +69,7 @@ def pack(tree: Tree, path: Path) -> Source:
 
 
 def _tarball(settings: Mapping[str, str], folder: Path) -> Path:
-    """Return the distribution's tarball, archived, installed or fetched, else the place of the pinned release."""
+    """Return the distribution's tarball, archived, installed or fetched, else the path of the pinned release."""
     installed = Path(settings["distribution_tarball"])
     pinned = folder / f"linux-{settings['pinned']}.tar.xz"
     stored = [found for name in (installed.name, pinned.name) if (found := archived("source", name))]
@@ -77,7 +77,7 @@ def _tarball(settings: Mapping[str, str], folder: Path) -> Path:
 
 
 def _fetch_package(settings: Mapping[str, str], folder: Path, say: Callable[[str], None]) -> bool:
-    """Fetch the distribution's tarball from the ``suite`` in ``settings``; return whether that was possible."""
+    """Fetch the distribution's tarball from the ``suite`` in ``settings``; return whether that succeeded."""
     if "suite" not in settings:
         return False
     package, file = f"linux-source-{settings['series']}", settings["distribution_tarball"]

@@ -24,7 +24,7 @@ from longfat.relations.claims import ClaimsDocument, counted_claims
 from longfat.relations.headlines import HeadlinesDocument
 from longfat.study.reference import reference as key_tables
 from longfat.study.schema.json_schema import JsonSchema
-from longfat.study.study_schema import json_schema
+from longfat.study.study_schema import conditional, json_schema
 from longfat.system.errors import Problem, StudyError
 from longfat.system.trust import agree
 
@@ -116,7 +116,18 @@ def _schema_of_relations(file: File) -> dict[str, Any]:
         _allow_like(figure, name)
         for key in ("paper", "hypothesis"):
             figure["properties"][key]["anyOf"].append({"type": "string"})
-    return schema
+    if file == "figures":
+        schema["properties"]["figures"]["items"] = _by_key(schema["$defs"])
+    return conditional(schema)
+
+
+def _by_key(parts: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a figure: the model of the kind that is among its keys."""
+    needed = [{"required": [kind]} for kind in KINDS]
+    known: dict[str, Any] = {key: {} for model in KINDS.values() for key in parts[model.__name__]["properties"]}
+    models = zip(needed, KINDS.values(), strict=True)
+    cases = [{"if": one, "then": {"$ref": f"#/$defs/{model.__name__}"}} for one, model in models]
+    return {"oneOf": needed, "allOf": cases, "properties": known, "additionalProperties": False}
 
 
 def _allow_like(figure: dict[str, Any], kind: str) -> None:

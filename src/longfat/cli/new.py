@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``new``: the folder of a new study, from the files in ``template``, where NAME is the study's name."""
+"""``new``: the folder of a new study, from the files in ``template``, where NAME is the study's name.
+
+The first line of each file names its JSON Schema for editors with yaml-language-server. The schemas are files next to
+``experiments``, so that editors need neither a network nor this program.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from longfat.cli.check import File, schema_of
 from longfat.cli.console import Output, say
 from longfat.cli.paths import repository_root
 from longfat.data.study_folder import CLAIMS, FIGURES, MANIFEST, StudyFolder
 from longfat.system.errors import StudyError
 
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
-_FILES = (MANIFEST, CLAIMS, FIGURES)
+_FILES: Mapping[str, File] = {MANIFEST: "study", CLAIMS: "claims", FIGURES: "figures"}
+SCHEMAS = ".schemas"  # the folder of the schemas, next to experiments/
 _TEMPLATE = Path(__file__).with_name("template")
 
 
@@ -47,6 +54,11 @@ def make_study(name: str, write: Callable[[Path], object]) -> StudyFolder:
 
 
 def _write_template(name: str, folder: Path) -> None:
-    for file in _FILES:
+    schemas = repository_root() / SCHEMAS
+    schemas.mkdir(exist_ok=True)
+    for file, kind in _FILES.items():
+        schema = schemas / f"{kind}.json"
+        schema.write_text(json.dumps(schema_of(kind), indent=1) + "\n", encoding="utf-8")
         text = (_TEMPLATE / file).read_text(encoding="utf-8").partition("\n")[2]  # without the licence
-        (folder / file).write_text(text.replace("NAME", name), encoding="utf-8")
+        line = f"# yaml-language-server: $schema=../../{SCHEMAS}/{schema.name}\n"
+        (folder / file).write_text(line + text.replace("NAME", name), encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's folder, passed to all parts of a command, so that each of its files is read and checked once.
+"""A study's folder, which all parts of a command share, so that each of its files is read and checked once.
 
 Owns the names of the files, and the experiments of an artifact, which its figures and claims name. Must not know
 results.
@@ -28,7 +28,7 @@ from longfat.system.errors import Problem, StudyError
 from longfat.system.files import read_plain
 from longfat.system.trust import require_trust
 
-if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when needed
+if TYPE_CHECKING:  # they load numpy, which a plan does not need, so they are imported on first use
     from longfat.figures.document import FiguresDocument
     from longfat.relations.claims import Claim
     from longfat.relations.headlines import HeadlinesDocument
@@ -40,7 +40,7 @@ FIGURES = "figures.yaml"
 HEADLINES = "headlines.yaml"
 README = "README.md"
 NOTES = "notes.md"
-SIMULATED = "ns2.json"  # verdicts and digests of runs in ns-2, which are no evidence
+SIMULATED = "ns2.json"  # verdicts and digests of runs in ns-2, which are not evidence
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class StudyFolder:
 
     @property
     def name(self) -> str:
-        """The name of the folder, which results also have."""
+        """The name of the folder, and of its results."""
         return self.path.resolve().name
 
     def assuming(self, given: Mapping[str, Scalar], only: Iterable[str] = ()) -> StudyFolder:
@@ -91,7 +91,7 @@ class StudyFolder:
         return (*(source.problem(finding) for finding in found), *study_warnings(source, self.study))
 
     def _other_name(self) -> Iterator[Finding]:
-        """Yield a name in the manifest that differs from the folder's."""
+        """Yield a finding if the manifest's name of the study differs from the folder's."""
         if self.study.name != self.name:
             message = f"{self.study.name!r} is not the name of the folder, {self.name!r}"
             yield Finding(

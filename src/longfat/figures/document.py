@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import operator
 from collections.abc import Iterator, Mapping
@@ -35,7 +36,8 @@ def _one_kind(given: Any) -> Any:
         found = " and ".join(kinds) or "none"
         example = "such as `bars: fig-1`"
         message = f"needs one kind of figure with its artifact, {example}; found: {found}; allowed: {', '.join(KINDS)}"
-        raise f.fault(message)
+        near = [kind for key in given for kind in difflib.get_close_matches(str(key), KINDS, n=1, cutoff=0.75)]
+        raise f.fault(message, f"did you mean {near[0]!r}?" if near and not kinds else None)
     return given
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The front page of the reports, ``results/index.html``: a card for each study, with its claims by verdict.
+"""The front page of the reports, ``results/index.html``: all studies, the gallery, cards of algorithms, and tests.
 
-A card has the verdicts by all committed evidence, or else by the first results. No wall-clock time is in it, so equal
-results and evidence give equal bytes.
+A study has the verdicts by all committed evidence, or else by the first results. The studies with most decided claims
+come first. No wall-clock time is in the page, so equal results and evidence give equal bytes.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from longfat.data.study_folder import StudyFolder
+from longfat.data.study_folder import StudyFolder, studies_in
 from longfat.dataset.load import load_dataset
 from longfat.evidence.baselines import Baseline
 from longfat.evidence.judged import Evidenced, evidence_of
@@ -36,6 +37,10 @@ from longfat.system.checksums import verify_checksums
 from longfat.system.errors import LongfatError
 
 FRONT = "index.html"
+GALLERY, PICTURE = "gallery", "picture.png"
+PAGES = {"README.md": "study", "VERDICTS.md": "verdicts", "CARDS.md": "cards", "study.yaml": "manifest"}
+"""Files of a study to which its card links, with the words of the links."""
+MATRIX = "cards/matrix.html"  # of the results folder of an evaluation
 
 
 @dataclass
@@ -43,7 +48,8 @@ class Card:
     """A study at a glance. ``question`` and ``answer`` are HTML, ``picture`` is the address of a plot or "".
 
     Without a plot ``parts`` are drawn. A source is all evidence of the study or one folder with results: its name, the
-    address of its report or "", the number of valid runs and of all runs, and its settings.
+    address of its report or "", the number of valid runs and of all runs, and its settings. ``links`` has addresses by
+    words.
     """
 
     study: str
@@ -57,11 +63,17 @@ class Card:
     parts: Sequence[Part] = ()
     links: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def decided(self) -> int:
+        """Number of measured claims that are not undecided."""
+        measured = self.counts.get("measured", {})
+        return sum(measured.get(word, 0) for word in ("reproduced", "compatible", "not reproduced"))
+
 
 def write_front(results_root: Path, studies: Iterable[StudyFolder], baselines: Sequence[Baseline] = ()) -> Path:
     """Write the page of studies over all results in a folder and the committed evidence; return its path.
 
-    Studies whose names begin with an underscore test the testbed and are left out. The page names files that cannot be
+    Studies whose names begin with an underscore test the testbed and come last. The page names files that cannot be
     read. Raises RigError if the page cannot be written.
     """
     faults: list[str] = []
@@ -69,8 +81,16 @@ def write_front(results_root: Path, studies: Iterable[StudyFolder], baselines: S
     for path in sorted(results_root.glob("*/lock.json")):
         with _noted(faults):
             plans[path.parent] = read_lock(path)
-    cards = [_card(study, plans, baselines, faults) for study in studies if not study.name.startswith("_")]
-    page = render("front.html.j2", cards=cards, faults=dict.fromkeys(faults), verdict_words=WORDS)
+    groups: dict[str, list[Card]] = {name: [] for name in ("papers", "rules", GALLERY, "tests")}
+    gallery = studies_in(results_root.parent / "experiments" / GALLERY)
+    for study in (*studies, *gallery):
+        card = _card(study, results_root, plans, baselines, faults)
+        paper = card.header and card.header.paper
+        own = study.path.parent.name == GALLERY
+        groups[GALLERY if own else "tests" if study.name[0] == "_" else "papers" if paper else "rules"].append(card)
+    for cards in groups.values():
+        cards.sort(key=lambda card: (not card.sources, -card.decided))
+    page = render("front.html.j2", groups=groups, faults=dict.fromkeys(faults), verdict_words=WORDS)
     return write_page(results_root / FRONT, page)
 
 
@@ -83,7 +103,9 @@ def _noted(faults: list[str]) -> Iterator[None]:
         faults.append(str(error))
 
 
-def _card(study: StudyFolder, plans: Mapping[Path, Plan], baselines: Sequence[Baseline], faults: list[str]) -> Card:
+def _card(
+    study: StudyFolder, root: Path, plans: Mapping[Path, Plan], baselines: Sequence[Baseline], faults: list[str]
+) -> Card:
     card = Card(study.name)
     verdicts: list[Verdict] = []
     folders: list[Path] = []
@@ -105,14 +127,18 @@ def _card(study: StudyFolder, plans: Mapping[Path, Plan], baselines: Sequence[Ba
         card.question = readme.question
         card.counts = tally(one.counted for one in verdicts)
         card.parts = forest(by_section(verdicts), lambda one: one.category in ("measured", "calibrated"))
-        files = [file for file in ("README.md", "VERDICTS.md") if (study.path / file).exists()]
-        card.links = {file: f"../experiments/{study.name}/{file}" for file in files}
+        place = os.path.relpath(study.path, root)
+        card.links = {PAGES[file]: quote(f"{place}/{file}") for file in PAGES if (study.path / file).exists()}
+        matrix = root / study.name / MATRIX
+        if matrix.exists():
+            card.links["matrix of cards"] = quote(f"{study.name}/{MATRIX}")
         if verdicts and card.header:
             sentences = [*answer(card.counts, claim_nouns(card.header), causes_of(verdicts, readme))]
             if evidence and evidence.headlines:
                 sentences.insert(0, f"Conclusions of the paper: {headline_counts(evidence.headlines)}.")
             card.answer = f"<p>{' '.join(sentences)}</p>"
-        card.picture = _picture(study, verdicts, folders)
+        own = study.path / PICTURE
+        card.picture = quote(f"{place}/{PICTURE}") if own.exists() else _picture(study, verdicts, folders)
     return card
 
 

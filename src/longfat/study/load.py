@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a study: YAML, models, sweeps and checks, with every problem reported at once.
 
-Owns the order of the checks. Must not read anything but the given file and files that it names.
+Owns the order of the checks. Reads only the given file and the files that it names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path as FilePath
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from longfat.study.models import Document, Experiment, Header, Hosts
 from longfat.study.points import Surroundings, concrete, reference_findings, references
 from longfat.study.profiles import Factors, profile_findings
 from longfat.study.schema.document import refused, repeated
-from longfat.study.schema.explain import explain
+from longfat.study.schema.explain import MISSING, explain, with_nearest_kinds
 from longfat.study.schema.fields import MOST_FLOWS, REFERENCE
 from longfat.study.schema.names import Finding, Path, shown, unknown
 from longfat.study.schema.source import Source, read_source
@@ -50,9 +50,9 @@ def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({}
 
 
 def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}), only: Collection[str] = ()) -> Study:
-    """Check a ``study.yaml`` that was read, as ``load_study`` does. Raises StudyError with all its problems.
+    """Check a ``study.yaml`` that has been read. Raises StudyError with all its problems, like ``load_study``.
 
-    With ``only``, the study has just the named experiments, and the others are not checked.
+    With ``only``, the study has only the named experiments, and the others are not checked.
     """
     if not isinstance(source.data, dict):
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
@@ -93,7 +93,7 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
     named = {one.data["id"]: one for one in entries if one and isinstance(one.data.get("id"), str)}
     around = _Around(data, outside)
     findings += around.findings
-    swept = []
+    swept, head_findings = [], list(findings)
     for index, placed in enumerate(entries):
         if placed is None:
             _, found = _validated(Experiment, raws[index], {})
@@ -103,7 +103,7 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
             continue
         findings += [*_pair_findings(placed, named)]
         experiment, found = _swept(placed, around)
-        findings += found
+        findings += [finding for finding in found if not _follows(finding, head_findings)]
         if experiment:
             swept.append(experiment)
     factors = {name: _factors(placed.data) for name, placed in named.items()}
@@ -119,8 +119,14 @@ def _checked(file: str, data: dict[str, Any], only: Collection[str]) -> tuple[St
     return (Study(file, header, tuple(swept)).over_backends() if header else None), findings
 
 
+def _follows(finding: Finding, head: Iterable[Finding]) -> bool:
+    """Return whether an experiment's finding repeats one of ``paths`` or ``defaults``, from which it has its keys."""
+    missing = finding.path[-1:] if finding.message == MISSING else None
+    return any(finding.path == one.path or (missing == one.path[-1:] and one.message == MISSING) for one in head)
+
+
 def _host_findings(header: Header, swept: list[SweptExperiment]) -> Iterator[Finding]:
-    """Yield the study's settings of single hosts that no experiment has."""
+    """Yield the study's settings of single hosts that are in no experiment."""
     sides = [point.experiment.sides for one in swept for point in one.points]
     known = list(dict.fromkeys(name for both in sides for side in both for name in side))
     for name in header.hosts.per_host:
@@ -147,7 +153,7 @@ def _factors(raw: Mapping[str, Any]) -> Factors | None:
 
 
 class _Around:
-    """Valid parts of the rest of the study that an experiment needs."""
+    """The valid parts of the rest of the study, as far as an experiment needs them."""
 
     def __init__(self, data: Mapping[str, Any], outside: dict[str, Any]) -> None:
         self.outside = outside
@@ -197,7 +203,7 @@ def _records(data: Mapping[str, Any], section: str) -> Records:
 
 
 def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
-    """Return the names of all traffic of an experiment given as plain data; None while a count is not known."""
+    """Return the names of all traffic of an experiment given as plain data; None if a count is unknown."""
     names: list[str] = []
     for section in SECTIONS:
         entries = raw.get(section, [])
@@ -212,7 +218,7 @@ def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
 
 
 def _nodes(topology: Any) -> list[str] | None:
-    """Return the hosts of a topology given as plain data; None if they are not known."""
+    """Return the hosts of a topology given as plain data; None if they are unknown."""
     if not isinstance(topology, dict) or topology.get("kind") not in list(TOPOLOGIES):
         return None
     if topology["kind"] == "graph":
@@ -235,11 +241,13 @@ def _validated(
     try:
         return model.model_validate(raw, context=context), []
     except ValidationError as error:
-        return None, explain(error, raw, within or model)
+        findings = explain(error, within or model)
+        repaired = with_nearest_kinds(error, raw)
+        return None, findings if repaired is None else [*findings, *_validated(model, repaired, context, within)[1]]
 
 
 def _pair_findings(placed: Placed, named: Mapping[str, Placed]) -> Iterator[Finding]:
-    """Yield a pair whose partner does not exist or itself takes its draws from another experiment."""
+    """Yield a pair whose partner does not exist, or takes its own draws from another experiment."""
     partner = placed.data.get("pairs_with")
     if not isinstance(partner, str):
         return
@@ -296,7 +304,7 @@ def _points(
 ) -> tuple[list[Point], list[ExcludedPoint], list[Finding]]:
     """Return the experiment at every cell; findings about a factor's value point to its place.
 
-    It is first checked with all references waiting, so that its own faults show whatever the sweep is.
+    The experiment is first checked with its references unresolved, so that faults outside the sweep always show.
     """
     points: list[Point] = []
     excluded: list[ExcludedPoint] = []

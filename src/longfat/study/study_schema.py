@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON Schema of a manifest, for editors. Must not be stricter than the loader.
 
-The loader checks the rest: names from elsewhere in the file, bounds and rounding of quantities, and everything that
+The loader also checks references to names elsewhere in the file, bounds and rounding of quantities, and everything that
 depends on more than one key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from itertools import chain
 from typing import Any
 
 from longfat.study.catalog.ccas import CCAS, Cca, Parameter
 from longfat.study.models import Document
 from longfat.study.queues import KINDS as QUEUES
 from longfat.study.schema.json_schema import JsonSchema
+from longfat.study.topologies import TOPOLOGIES
 from longfat.study.traffic import SECTIONS
 
 _REFERENCE = {
@@ -22,14 +24,15 @@ _REFERENCE = {
     "pattern": r"^\$\{[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\}$",
     "description": "value of a factor, of a field of the record that a factor names, or of a formula",
 }
+_TOPOLOGIES = {model.__name__: kind for kind, model in TOPOLOGIES.items()}
+_QUEUES = {model.__name__: kind for kind, model in QUEUES.items()}
+_KINDS = _TOPOLOGIES | _QUEUES  # the kind that selects each model
+_WAITS = {"properties": {"kind": {"pattern": r"^\$\{"}}, "required": ["kind"]}
 _SWEPT = (
-    *("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph", "GraphLink", "Policer", "Change", "Bursts"),
-    *("Hosts", "OneHost", "ProcessingTime", "Algorithm", "Probes", "Drop"),
-    *(kind.__name__ for kind in QUEUES.values()),
+    *("GraphLink", "Policer", "Change", "Bursts", "Hosts", "OneHost", "ProcessingTime", "Algorithm", "Probes", "Drop"),
+    *_KINDS,
     *(section.model.__name__ for section in SECTIONS.values()),
 )
-_TOPOLOGIES = ("Direct", "Delay", "Dumbbell", "ParkingLot", "Graph")
-_QUEUES = tuple(kind.__name__ for kind in QUEUES.values())
 
 
 def json_schema() -> dict[str, Any]:
@@ -46,14 +49,70 @@ def json_schema() -> dict[str, Any]:
     parts["Overlay"] = _overlay(parts, _TOPOLOGIES)
     parts["QueueOverlay"] = _overlay(parts, _QUEUES)
     queue = parts["Overlay"]["properties"]["bottleneck_queue"]
-    parts["Overlay"]["properties"]["bottleneck_queue"] = {"anyOf": [queue, {"$ref": "#/$defs/QueueOverlay"}]}
+    parts["Overlay"]["properties"]["bottleneck_queue"] = _whole_or(queue, "QueueOverlay")
     # A flow takes missing keys from `defaults`, an experiment from `defaults` and from another experiment.
     parts["Flow"]["required"] = ["name"]
     _open_experiment(parts["Experiment"])
     parts["Sweep"]["properties"]["product"]["additionalProperties"]["uniqueItems"] = True
     for zipped in [parts["Sweep"]["properties"]["product"], *_mappings(parts["Sweep"]["properties"]["zip"])]:
         zipped["additionalProperties"]["minItems"] = 1
-    return schema
+    return conditional(schema)
+
+
+def conditional(schema: dict[str, Any]) -> dict[str, Any]:
+    """Replace alternatives by conditions on ``kind``, type or reference, so that errors are from one alternative."""
+    return {key: _conditional(part, schema["$defs"]) for key, part in schema.items()}
+
+
+def _conditional(node: Any, parts: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_conditional(part, parts) for part in node]
+    if not isinstance(node, dict):
+        return node
+    node = {key: _conditional(part, parts) for key, part in node.items() if key != "discriminator"}
+    for word in ("oneOf", "anyOf"):
+        options = node.get(word, [])
+        names = [option.get("$ref", "").rpartition("/")[2] for option in options]
+        types = [_types(option, parts) for option in options]
+        if names[1:] == ["Reference"]:
+            node |= {"if": _REFERENCE, "else": options[0]}
+        elif len(kinds := {_KINDS[name]: name for name in names if name in _KINDS}) > 1:
+            node |= _conditions(kinds, waiting="Waiting" in names)
+        elif len(options) > 1 and all(types) and len({*chain(*types)}) == len([*chain(*types)]):
+            cases = [{"if": {"type": one}, "then": option} for one, option in zip(types, options, strict=True)]
+            node |= {"type": [*chain(*types)], "allOf": cases}
+        else:
+            continue
+        del node[word]
+    return node
+
+
+def _types(option: Mapping[str, Any], parts: Mapping[str, Any]) -> list[str]:
+    """Return the JSON types of a schema; none if it does not state them."""
+    found = parts[option["$ref"].rpartition("/")[2]].get("type") if "$ref" in option else option.get("type")
+    return found if isinstance(found, list) else [found] if found else []
+
+
+def _conditions(kinds: Mapping[str, str], *, waiting: bool) -> dict[str, Any]:
+    """Return a condition for each kind; a queue (``waiting``) without ``kind`` is the first one, a FIFO."""
+    conditions: list[dict[str, Any]] = [
+        {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": {"$ref": f"#/$defs/{name}"}}
+        for kind, name in kinds.items()
+    ]
+    if waiting:
+        del conditions[0]["if"]["required"]
+        conditions.append({"if": _WAITS, "then": {"$ref": "#/$defs/Waiting"}})
+    kind = {"properties": {"kind": {"enum": [*kinds]}}}
+    return {
+        "type": "object",
+        "required": [] if waiting else ["kind"],
+        "allOf": [*conditions, {"if": _WAITS, "else": kind}],
+    }
+
+
+def _whole_or(whole: dict[str, Any], overlay: str) -> dict[str, Any]:
+    """Return the schema of a mapping that is whole if it has a ``kind``, else laid over another one."""
+    return {"if": {"required": ["kind"]}, "then": whole, "else": {"$ref": f"#/$defs/{overlay}"}}
 
 
 def _swept(value: dict[str, Any]) -> dict[str, Any]:
@@ -64,9 +123,6 @@ def _swept(value: dict[str, Any]) -> dict[str, Any]:
         for inner in ("items", "additionalProperties"):
             if isinstance(node.get(inner), dict):
                 node[inner] = {"anyOf": [node[inner], {"$ref": "#/$defs/Reference"}]}
-        if "oneOf" in node:  # a reference instead of a `kind` would match several
-            node["anyOf"] = [*node.pop("oneOf"), *node.get("anyOf", ())]
-            node.pop("discriminator", None)
     return {"anyOf": [value, {"$ref": "#/$defs/Reference"}], **outer}
 
 
@@ -89,7 +145,7 @@ def _open_experiment(experiment: dict[str, Any]) -> None:
     topology = properties["topology"]
     description = topology.pop("description")
     whole = {"anyOf": topology.pop("oneOf")}
-    properties["topology"] = {"anyOf": [whole, {"$ref": "#/$defs/Overlay"}], "description": description}
+    properties["topology"] = {**_whole_or(whole, "Overlay"), "description": description}
     experiment["required"] = ["id"]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from longfat.report.card.card import ALONE, COMPARED, Card, Cell, Word
 from longfat.report.card.document import CardDocument, Row
@@ -42,18 +43,26 @@ class Column:
 def draw_card(card: Card, document: CardDocument, folder: Path) -> Path:
     """Write a card as ``ALGORITHM.html``; return the page. Raises RigError."""
     note = f"{card.summary}. {card.valid} of {card.planned} runs valid, profile {card.profile}."
-    peers = [Column(text, card, name, candidate=False) for name, text in document.peers.items()]
+    peers = [Column(text, card, name, False) for name, text in document.peers.items() if name != card.algorithm]
     columns = [*_candidates([card], document), *peers]
     heading = f"{card.algorithm} against {document.against}"
-    page = render("card.html.j2", heading=heading, note=note, columns=columns, document=document, card=card)
+    page = render(
+        "card.html.j2", heading=heading, note=note, columns=columns, document=document, card=card, raw=_raw(folder)
+    )
     return write_page(folder / f"{card.algorithm}.html", page)
+
+
+def _raw(folder: Path) -> dict[str, str]:
+    """Return the addresses of the records next to the folder of cards, by the first digits of their runs' ids."""
+    found = (folder.parent / "raw").glob("*")
+    return {one.name.rpartition(".")[2]: f"../raw/{quote(one.name)}/" for one in found}
 
 
 def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> Path:
     """Write the candidates of all cards next to each other as ``matrix.html``; return the page. Raises RigError."""
     heading, note = f"{len(cards)} algorithms against {document.against}", "Each column is the candidate of a card."
     columns = _candidates(cards, document)
-    page = render("card.html.j2", heading=heading, note=note, columns=columns, document=document, card=None)
+    page = render("card.html.j2", heading=heading, note=note, columns=columns, document=document, card=None, raw={})
     return write_page(folder / MATRIX, page)
 
 

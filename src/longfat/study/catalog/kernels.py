@@ -66,7 +66,7 @@ class OwnKernel:
 
     @property
     def name(self) -> str:
-        """Name that runs pin until the kernel is built: ``base``, with a digest of what the study changes, if anything.
+        """Name in the pins of runs until the kernel is built: ``base``, plus a digest of the study's changes, if any.
 
         The digest depends on the commit of a tree and the content of files, not on their paths.
         """

@@ -39,7 +39,7 @@ def document_of(
     try:
         document = model.model_validate(source.data, context=context)
     except ValidationError as error:
-        findings += explain(error, source.data, model)
+        findings += explain(error, model)
     if document is not None:
         findings += check(document)
     if findings or document is None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wording of pydantic's errors: given value, allowed values, nearest match. Must not validate anything itself."""
+"""Messages for pydantic's errors: given value, allowed values, nearest match. Validates nothing itself."""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any
+from copy import deepcopy
+from functools import cache, reduce
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -15,6 +17,7 @@ from longfat.study.schema.fields import WAITING
 from longfat.study.schema.json_schema import JsonSchema
 from longfat.study.schema.names import Finding, Path, nearest, shown, unknown
 
+MISSING = "is required here but missing"
 _SHAPES = {
     "model_type": "a mapping of keys to values",
     "model_attributes_type": "a mapping of keys to values",
@@ -26,9 +29,33 @@ _SHAPES = {
 }
 
 
-def explain(error: ValidationError, data: object, model: type[BaseModel]) -> list[Finding]:
-    """Return a finding for each error of ``data`` validated against ``model``."""
-    return [_finding(detail, data, model) for detail in error.errors() if not _follows(detail)]
+def explain(error: ValidationError, model: type[BaseModel]) -> list[Finding]:
+    """Return a finding for each error of data validated against ``model``."""
+    return [_finding(detail, model) for detail in error.errors() if not _follows(detail)]
+
+
+def with_nearest_kinds(error: ValidationError, data: object) -> object | None:
+    """Return a copy of the data in which each unknown ``kind`` is the nearest known one; None if no name is near."""
+    repaired = deepcopy(data)
+    found = False
+    for detail in error.errors():
+        allowed = _tags(detail)
+        near = difflib.get_close_matches(str(detail["input"].get("kind")), allowed, n=1) if allowed else ()
+        if near:
+            node = reduce(lambda part, key: part[key], _path(detail), cast("Any", repaired))
+            node["kind"], found = near[0], True
+    return repaired if found else None
+
+
+def _tags(detail: ErrorDetails) -> list[str]:
+    """Return the kinds that a mapping of an unknown kind may have; none for another error."""
+    tags = str(detail.get("ctx", {}).get("expected_tags", "")) if isinstance(detail["input"], dict) else ""
+    return [tag for tag in re.findall(r"<([^<>]+)>", tags) if tag != WAITING]
+
+
+def _path(detail: ErrorDetails) -> Path:
+    """Return the place of an error in the data, without the tags of unions."""
+    return tuple(part for part in detail["loc"] if not (isinstance(part, str) and part[:1] in "<["))
 
 
 def _follows(detail: ErrorDetails) -> bool:
@@ -36,17 +63,17 @@ def _follows(detail: ErrorDetails) -> bool:
     return detail["type"] == "too_short" and bool(detail["input"])
 
 
-def _finding(detail: ErrorDetails, data: object, model: type[BaseModel]) -> Finding:
-    path = tuple(part for part in detail["loc"] if not (isinstance(part, str) and part[:1] in "<["))
+def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
+    path = _path(detail)
     given, context, kind = detail["input"], detail.get("ctx", {}), detail["type"]
     if kind == "fault":
         return Finding(path, context["message"], context["hint"])
     if kind == "extra_forbidden":
-        return _unknown_key(path, data, model)
+        return _unknown_key(detail["loc"], path, _schema(model))
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return _kind(path, given, str(context.get("expected_tags", "")))
+        return _kind(path, given, _tags(detail))
     if kind == "missing":
-        return Finding(path, "is required here but missing")
+        return Finding(path, MISSING)
     if kind in _SHAPES:
         return Finding(path, f"{shown(given)} is not {_SHAPES[kind]}")
     if kind == "literal_error":
@@ -60,19 +87,22 @@ def _finding(detail: ErrorDetails, data: object, model: type[BaseModel]) -> Find
     return Finding(path, detail["msg"][:1].lower() + detail["msg"][1:])
 
 
-def _unknown_key(path: Path, data: object, model: type[BaseModel]) -> Finding:
-    schema = _schema(model)
-    allowed = _keys(schema, schema, data, path[:-1])
-    return Finding(path, *unknown("key", path[-1], allowed))
+def _unknown_key(place: Path, path: Path, schema: Mapping[str, Any]) -> Finding:
+    """Return the finding of a key that its mapping does not have; the tags in ``place`` name the mapping's kind."""
+    allowed = _keys(schema, schema, place[:-1])
+    message, hint = unknown("key", path[-1], allowed)
+    kind = str(place[-2]).strip("<>") if len(place) > 1 else ""
+    if "kind" in allowed or kind in allowed:
+        message = message.replace(";", f" for kind {kind};", 1)
+    return Finding(path, message, hint)
 
 
-def _kind(path: Path, given: object, tags: str) -> Finding:
-    """Return the finding of a mapping of unknown kind (``fields.by_kind``); ``tags`` lists the known kinds."""
-    allowed = [tag for tag in re.findall(r"<([^<>]+)>", tags) if tag != WAITING]
+def _kind(path: Path, given: object, allowed: list[str]) -> Finding:
+    """Return the finding of a mapping of unknown kind (``fields.by_kind``)."""
     if not isinstance(given, dict):
         return Finding(path, f"{shown(given)} is not {_SHAPES['dict_type']}")
     if "kind" not in given:
-        return Finding((*path, "kind"), f"is required here but missing; allowed: {', '.join(allowed)}")
+        return Finding((*path, "kind"), f"{MISSING}; allowed: {', '.join(allowed)}")
     return Finding((*path, "kind"), *unknown("kind", given["kind"], allowed))
 
 
@@ -81,20 +111,23 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
     return model.model_json_schema(schema_generator=JsonSchema)
 
 
-def _keys(node: Mapping[str, Any], schema: Mapping[str, Any], data: Any, path: Path) -> list[str]:
-    """Return the keys that the JSON Schema allows at a path; the ``kind`` in the data selects among alternatives."""
-    for option in _options(node, schema):
-        properties = option.get("properties", {})
-        kind = properties.get("kind", {}).get("const")
-        if kind and kind != data.get("kind"):
-            continue
-        if not path and properties:
-            return list(properties)
-        if path and (inner := _child(option, path[0])) is not None:
-            keys = _keys(inner, schema, data[path[0]], path[1:])
-            if keys:
-                return keys
+def _keys(node: Mapping[str, Any], schema: Mapping[str, Any], path: Path) -> list[str]:
+    """Return the keys that the JSON Schema allows at an error's place, where a tag selects among alternatives."""
+    options = list(_options(node, schema))
+    if path and isinstance(path[0], str) and path[0][:1] in "<[":
+        tag, path = path[0].strip("<>"), path[1:]
+        options = [option for option in options if _is_of(tag, option)] or options
+    for option in options:
+        if not path and "properties" in option:
+            return list(option["properties"])
+        if path and (inner := _child(option, path[0])) is not None and (keys := _keys(inner, schema, path[1:])):
+            return keys
     return []
+
+
+def _is_of(kind: str, option: Mapping[str, Any]) -> bool:
+    """Return whether an alternative has this ``kind``, or requires the kind as a key, like a figure."""
+    return kind in (option.get("properties", {}).get("kind", {}).get("const"), *option.get("required", ()))
 
 
 def _child(option: Mapping[str, Any], part: str | int) -> Mapping[str, Any] | None:

@@ -24,7 +24,7 @@ PROGRAMS = {
 
 
 def look() -> dict[str, Any]:
-    """Return all facts that decide whether a host can execute a run."""
+    """Return all facts that determine whether a host can execute a run."""
     kernel = dataclasses.asdict(ask_kernel(Path("/")))
     return {
         "kernel": {key: sorted(value) if isinstance(value, frozenset) else value for key, value in kernel.items()},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The archive that makes a machine a worker: code, and the kernels and image of the cache folder. Contacts nobody."""
+"""The archive that turns a machine into a worker: code, and kernels and image of the cache folder. Contacts no host."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ KERNEL_FILES = ("kernel.json", "linux")
 
 
 def pack_worker(target: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Write the archive, with paths below the home of a worker's user; return the variables of the role ``worker``.
+    """Write the archive, with paths relative to the worker user's home; return the variables of the role ``worker``.
 
-    Missing kernel and image are built before. Raises RigError if a build fails.
+    A missing kernel or image is built first. Raises RigError if a build fails.
     """
     pins = open_backend(DEFAULT_BACKEND, {}, say=say).pins()
     say(f"packing code, kernels and image for the workers into {target}")
