@@ -239,6 +239,8 @@ def _refused_queues(spec: RunSpec, offered: frozenset[str]) -> tuple[str, ...]:
 def _guest_kernel(own: OwnKernel, say: Callable[[str], None]) -> GuestKernel:
     built, recipe = build_own_kernel(own, say=say), Recipe(own.base)
     pieces = {piece.name: piece.sha256 for piece in own.pieces}
+    if own.tree:
+        pieces["tree"] = own.tree.commit
     patches = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in recipe.patches()}
     source = KernelSource(built.version, built.pinned, pieces, patches, own.base)
     ccas = recipe.ccas() | {source.path.stem.removeprefix("tcp_") for source in own.sources}

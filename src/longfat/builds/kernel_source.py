@@ -9,15 +9,18 @@ from __future__ import annotations
 import hashlib
 import lzma
 import re
+import shlex
 import shutil
+import subprocess
 import tarfile
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longfat.builds.apt import fetch_file
 from longfat.builds.archive import archived
+from longfat.study.catalog.kernels import Tree
 from longfat.system.errors import RigError
 
 
@@ -40,6 +43,29 @@ def find_source(settings: Mapping[str, str], folder: Path, say: Callable[[str], 
     path = _tarball(settings, folder)
     with path.open("rb") as stream:
         return Source(path, _release(path), hashlib.file_digest(stream, "sha256").hexdigest())
+
+
+def tree_source(tree: Tree) -> Source:
+    """Return the source that a commit of a user's repository is, by its name alone: nothing is read yet.
+
+    The commit's own hash stands for its content.
+    """
+    sha256 = hashlib.sha256(f"commit {tree.commit}".encode()).hexdigest()
+    return Source(tree.path, "", sha256)
+
+
+def pack(tree: Tree, path: Path) -> Source:
+    """Write the files of the tree's commit to the tarball ``path``. Raises RigError if git cannot."""
+    argv = ["git", "-C", str(tree.path), "archive", "--prefix=linux/", f"--output={path}", tree.commit]
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise RigError(f"git cannot be started: {error.strerror}", hint="apt-get install git") from error
+    if done.returncode:
+        said = done.stderr.strip() or f"exit status {done.returncode}"
+        hint = f"`git -C {shlex.quote(str(tree.path))} rev-parse HEAD` prints a commit that it has"
+        raise RigError(f"the commit {tree.commit} cannot be read: {said}", where=str(tree.path), hint=hint)
+    return replace(tree_source(tree), path=path, version=_release(path))
 
 
 def _tarball(settings: Mapping[str, str], folder: Path) -> Path:

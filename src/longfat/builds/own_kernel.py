@@ -40,7 +40,7 @@ def build_own_kernel(
     RigError like ``build_kernel``.
     """
     patches = [piece.path for piece in own.patches]
-    base = build_kernel(name=own.base, patches=patches, kernels_folder=kernels_folder, say=say)
+    base = build_kernel(name=own.base, patches=patches, tree=own.tree, kernels_folder=kernels_folder, say=say)
     if not own.sources:
         return base
     digest = hashlib.sha256(base.digest.encode())

@@ -155,21 +155,25 @@ class StudyFolder:
     def own_kernels(self, stack: str | None = None) -> dict[str, OwnKernel]:
         """Return the kernels to which the study adds files, by name. Raises StudyError for a file without trust."""
         kernels = self.study.own_kernels(stack)
-        for kernel in kernels.values():
-            for piece in kernel.pieces:
-                require_trust(piece.path, self._content(piece.name))
+        for path, content in self._kernel_programs(kernels.values()):
+            require_trust(path, content)
         return kernels
 
     @property
     def programs(self) -> Iterator[bytes]:
-        """The content of the files that run with the user's rights: metrics, patches and C files."""
+        """The content of what runs with the user's rights: metrics, patches, C files, commits of kernel trees."""
         from longfat.metrics.registry import OWN_METRICS
 
         if self.has(OWN_METRICS):
             yield self._content(OWN_METRICS)
-        for kernel in self.study.own_kernels().values():
+        yield from (content for _, content in self._kernel_programs(self.study.own_kernels().values()))
+
+    def _kernel_programs(self, kernels: Iterable[OwnKernel]) -> Iterator[tuple[Path, bytes]]:
+        for kernel in kernels:
             for piece in kernel.pieces:
-                yield self._content(piece.name)
+                yield piece.path, self._content(piece.name)
+            if kernel.tree:
+                yield self.path / MANIFEST, f"the kernel's source is commit {kernel.tree.commit}".encode()
 
     def _content(self, file: str) -> bytes:
         """Return the content of a file. Raises StudyError if it is not a plain file of this folder."""

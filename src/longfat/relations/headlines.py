@@ -54,8 +54,8 @@ class Headline(Closed):
     statement: f.Text = Field(description="the conclusion in one sentence, in our own words")
     paper: f.Text = Field(description="the paper's numbers, or its words in short")
     where: f.Text = Field(description="section, figure or table of the paper")
-    here: str = Field(
-        "", description="the numbers here: a text in which `${EXPRESSION}` is replaced by its value in the evidence"
+    here: f.Text = Field(
+        description="the numbers here: a text in which `${EXPRESSION}` is replaced by its value in the evidence"
     )
     claims: tuple[f.Text, ...] = Field(
         min_length=1, description="ids of the claims that support it, or patterns such as `backoff-*`"

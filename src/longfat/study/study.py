@@ -117,7 +117,7 @@ class Study:
         """Return the kernels to which the study adds files under a stack, by name."""
         points = (point for experiment in self.experiments for point in experiment.points)
         kernels = (self.kernel_of(point.experiment, stack) for point in points)
-        return {kernel.name: kernel for kernel in kernels if kernel and kernel.pieces}
+        return {kernel.name: kernel for kernel in kernels if kernel and kernel.changed}
 
 
 def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> SweptExperiment:
