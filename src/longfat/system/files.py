@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -56,6 +57,12 @@ def read_plain(path: Path, folder: Path, most: int) -> bytes:
     if len(content) > most:
         raise OSError(errno.EFBIG, f"it has more than {most} bytes", str(path))
     return content
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 (hex) of a file. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def flush_file_system(folder: Path) -> None:
