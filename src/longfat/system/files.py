@@ -36,7 +36,7 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:
-        if error.filename in {None, draft, str(draft)}:  # callers do not know the draft
+        if error.filename in {None, draft, str(draft)}:  # the caller does not know the draft's name
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:
