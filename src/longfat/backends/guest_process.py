@@ -144,7 +144,7 @@ def _places_for_memory(root: Path) -> list[Path]:
 
 
 def confine(kernel: GuestKernel) -> GuestKernel:
-    """Return the kernel with confinement of hostile programs: with seccomp they could write to its memory."""
+    """Return the kernel without seccomp, with which hostile programs could write to its memory."""
     words = ("seccomp=off" if word.startswith("seccomp=") else word for word in kernel.command_line)
     return replace(kernel, command_line=tuple(words))
 

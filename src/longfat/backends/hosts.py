@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in real time on the hosts of a lab, over SSH: each end host is a machine, and links are cables.
 
-Owns the abilities of a lab, and the steps of a run, from the checks before it to the restoration of the hosts.
+Owns the abilities of a lab, and the steps of a run, from the first check to the restoration of the hosts.
 ``longfat.backends.testbed.agent`` acts on a host; ``longfat.backends.testbed.connect`` has the connections.
 """
 

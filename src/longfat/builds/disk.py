@@ -67,7 +67,7 @@ def recipe_digest(folder: Path) -> str:
 def boot_sector(boot: bytes, first: int, sectors: int) -> bytes:
     """Return GRUB's boot sector with one Linux partition; GRUB expects its core image in the next sector."""
     code = bytearray(boot[:440].ljust(SECTOR, b"\0"))
-    code[0x66:0x68] = b"\x90\x90"  # no check for a floppy, as from grub-bios-setup for a disk
+    code[0x66:0x68] = b"\x90\x90"  # no floppy check, as grub-bios-setup does for a disk
     entry = struct.pack("<B3sB3sII", 0x80, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", first, sectors)
     code[440:444] = b"LFAT"
     code[446:462] = entry

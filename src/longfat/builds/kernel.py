@@ -7,7 +7,6 @@ x86-64), the guest's kit, and ``kernel.json``, written last. The recipe defines 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -29,6 +28,7 @@ from longfat.builds.packages import require_packages
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, Tree
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
+from longfat.system.files import file_sha256
 from longfat.system.holders import hold_patiently
 from longfat.system.store import in_cache, keep
 
@@ -144,7 +144,7 @@ def _build(
         "version": source.version,
         "release": (tree / "include/config/kernel.release").read_text().strip(),
         "source_sha256": source.sha256,
-        "config_sha256": _sha256(tree / ".config"),
+        "config_sha256": file_sha256(tree / ".config"),
         "compiler": _compiler(tree),
     }
     write_facts(new, target, facts)
@@ -180,7 +180,7 @@ def _rejections(told: str) -> list[str]:
 def write_facts(new: Path, target: Target, facts: Mapping[str, object]) -> None:
     """Write the facts of a kernel next to it, with the digest of its product."""
     [product] = new.glob(target.product)
-    facts = {**facts, f"{target.kind}_sha256": _sha256(product)}
+    facts = {**facts, f"{target.kind}_sha256": file_sha256(product)}
     (new / "kernel.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
 
 
@@ -264,7 +264,7 @@ def load_kernel(name: str, target: Target, result: Path, digest: str, *, pinned:
         facts = json.loads((result / "kernel.json").read_text())
         [product] = result.glob(target.product)
         built = facts["format"], facts["digest"], facts[f"{target.kind}_sha256"]
-        intact = built == (FORMAT, digest, _sha256(product))
+        intact = built == (FORMAT, digest, file_sha256(product))
         fault = None if intact else f"the {target.kind} is not the one that was built"
         version = str(facts["version"])
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -274,8 +274,3 @@ def load_kernel(name: str, target: Target, result: Path, digest: str, *, pinned:
         again += "" if name == DEFAULT_KERNEL else f" --kernel {name}"
         raise RigError(f"the kernel is damaged: {fault}", where=str(result), hint=f"rm -r {result} && {again}")
     return KernelBuild(product, digest, version, pinned)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -22,6 +22,7 @@ from longfat.builds.apt import fetch_file
 from longfat.builds.archive import archived
 from longfat.study.catalog.kernels import Tree
 from longfat.system.errors import RigError
+from longfat.system.files import file_sha256
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,7 @@ def find_source(settings: Mapping[str, str], folder: Path, say: Callable[[str], 
     if not _tarball(settings, folder).is_file() and not _fetch_package(settings, folder, say):
         _download(settings, _tarball(settings, folder), say)
     path = _tarball(settings, folder)
-    with path.open("rb") as stream:
-        return Source(path, _release(path), hashlib.file_digest(stream, "sha256").hexdigest())
+    return Source(path, _release(path), file_sha256(path))
 
 
 def tree_source(tree: Tree) -> Source:
@@ -120,8 +120,7 @@ def _download(settings: Mapping[str, str], path: Path, say: Callable[[str], None
             f"no kernel source: {settings['distribution_tarball']} does not exist and {url} cannot be fetched: {error}",
             hint=f"apt-get install linux-source-{settings['series']}{suite}",
         ) from error
-    with partial.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = file_sha256(partial)
     if f"{found}  {url.rsplit('/', 1)[1]}" not in sums:
         partial.unlink()
         raise RigError(f"the SHA-256 of {url} is {found}, which is not in kernel.org's list")

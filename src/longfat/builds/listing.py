@@ -12,6 +12,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from longfat.system.files import file_sha256
+
 UNREADABLE = "unreadable: "  # prefix of the text that replaces the digest of an unreadable file
 
 
@@ -66,7 +68,6 @@ def tree_digest(root: Path) -> str:
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 (hex) of a file, or an error text if it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(path)
     except OSError as error:
         return f"{UNREADABLE}{error}"

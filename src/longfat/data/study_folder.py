@@ -69,7 +69,7 @@ class StudyFolder:
 
     @cached_property
     def header(self) -> Header:
-        """The manifest without its experiments, which may be wrong."""
+        """The manifest without its experiments, which are not checked."""
         return header_of(self._source(MANIFEST))
 
     @cached_property

@@ -45,7 +45,7 @@ class Planned:
         return {scenario.name: scenario for scenario in found}
 
     def checked(self) -> Planned:
-        """Return itself. Raises StudyError on an unknown stack or profile."""
+        """Return this plan after a check. Raises StudyError on an unknown stack or profile."""
         _ = self.scenarios
         return self
 

@@ -42,7 +42,7 @@ def prior_of(sisters: Sequence[Runs]) -> Prior:
 
 
 def _together(sisters: Sequence[Runs]) -> float:
-    """Return the p value of the F test of independent blocks, over the sisters with the same blocks."""
+    """Return the p value of the F test for independent blocks, over the sister scenarios with the same blocks."""
     if not sisters:
         return 1.0
     blocks = max((frozenset(one) for one in sisters), key=len)

@@ -177,11 +177,11 @@ class Estimate:
         return max(low, min(self.bounds[0], self.value)), min(high, max(self.bounds[1], self.value))
 
     def p_above(self, limit: float) -> float:
-        """Return the probability of such a value if the truth is ``limit`` or less."""
+        """Return the p value of the hypothesis that the truth is ``limit`` or less."""
         return self._tail(limit, 1)
 
     def p_below(self, limit: float) -> float:
-        """Return the probability of such a value if the truth is ``limit`` or more."""
+        """Return the p value of the hypothesis that the truth is ``limit`` or more."""
         return self._tail(limit, -1)
 
     def _tail(self, limit: float, sign: int) -> float:

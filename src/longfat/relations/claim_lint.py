@@ -49,7 +49,7 @@ def _excluded(claims: Sequence[Claim], tests: Mapping[str, Sequence[Test]]) -> d
 
 
 def contradicted(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
-    """Yield the claims that do not hold for the paper's own numbers."""
+    """Yield the claims that contradict the paper's own numbers."""
     papers = printed_numbers(claims, study)
     for claim in claims:
         for item in () if claim.inconsistent or not claim.measured else _on_paper(claim, papers):

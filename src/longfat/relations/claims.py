@@ -238,7 +238,7 @@ KINDS = ("measured", "calibrated", "law", "construction", "arithmetic")
 
 
 def claim_nouns(header: Header) -> tuple[str, str]:
-    """Return the noun for a claim of the study, singular and plural: hypothesis if there is no paper."""
+    """Return the noun for a claim, singular and plural; without a paper it is hypothesis."""
     return ("claim", "claims") if header.paper else ("hypothesis", "hypotheses")
 
 

@@ -55,7 +55,7 @@ def parse(text: str) -> Relation:
 
 
 def parse_expression(text: str) -> Expression:
-    """Return the tree of an expression. Raises RelationError."""
+    """Parse an expression. Raises RelationError."""
     return cast(Expression, _parsed(text, "expression"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as CSV files, such as tables of papers. A row with a number is a cell of the paper's table.
+"""CSV files of tables, such as tables of papers. A row with a number is a cell of the paper's table.
 
 Owns the form of such a file: ``value`` is a number, and ``error`` a number or empty.
 """

@@ -152,7 +152,7 @@ class Graph(Closed):
         return any(link.is_impaired for link in self.links)
 
     def queues(self, mtu: Size) -> tuple[tuple[Path, QueueKind, Place], ...]:
-        """Return the queues of the routers' ports with a rate by path below the topology, and the place of each."""
+        """Return the queue of each router port that has a rate, with its path below the topology and its place."""
         found: list[tuple[Path, QueueKind, Place]] = []
         rtt = self.rtt
         for number, link in enumerate(self.links):

@@ -129,7 +129,7 @@ def _memory_findings(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _over_tcp(experiment: Experiment) -> Iterator[tuple[str, int, TcpEntry]]:
-    """Yield each single traffic with a congestion control, with kind and index of its entry."""
+    """Yield all traffic with a congestion control, one by one, with kind and index of its entry."""
     for name in SECTIONS:
         yield from ((name, index, one) for index, one in experiment.entries(name) if isinstance(one, TcpEntry))
 

@@ -189,7 +189,7 @@ def _outside(file: str, head: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kernel_findings(outside: Mapping[str, Any], head: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield kernels of the study with the name of one of ``kernels/``."""
+    """Yield kernels of the study that have the name of a kernel in ``kernels/``."""
     for name in KERNELS:
         if outside["kernel"].count(name) > 1:
             yield Finding(("kernels", name), "is the name of a kernel of the project", "give it another name")

@@ -203,7 +203,7 @@ class Experiment(Closed):
     )
 
     def entries(self, kind: str) -> tuple[tuple[int, Entry], ...]:
-        """Return each single traffic of a kind with the index of its entry; an entry with a count has several."""
+        """Return the traffic of a kind, one by one, with the index of its entry; an entry with a count has several."""
         return tuple((index, one) for index, entry in enumerate(getattr(self, kind)) for one in entry.each(self.sides))
 
     @property
@@ -213,17 +213,17 @@ class Experiment(Closed):
 
     @property
     def every_flow(self) -> tuple[Flow, ...]:
-        """Each single flow; an entry with a count has several."""
+        """All flows, one by one; an entry with a count has several."""
         return tuple(one for entry in self.flows for one in entry.each(self.sides))
 
     @property
     def sent(self) -> tuple[Entry, ...]:
-        """Each single traffic, kind by kind."""
+        """All traffic, one by one, sorted by kind."""
         return tuple(one for kind in SECTIONS for _, one in self.entries(kind))
 
     @property
     def traffic(self) -> tuple[TcpEntry, ...]:
-        """Each single traffic that has a congestion control."""
+        """All traffic with a congestion control, one by one."""
         return tuple(one for one in self.sent if isinstance(one, TcpEntry))
 
 

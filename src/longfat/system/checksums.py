@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from longfat.system.errors import RecordError, RigError
-from longfat.system.files import write_whole
+from longfat.system.files import file_sha256, write_whole
 
 CHECKSUMS = "checksums"
 FORMAT = 1
@@ -113,5 +113,4 @@ def _digest(path: Path) -> str:
     """Return a file's digest. Raises OSError for a pipe, on which reading would block."""
     if path.is_fifo():
         raise OSError(errno.EINVAL, "it is not a plain file", str(path))
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_sha256(path)

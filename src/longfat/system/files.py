@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -35,7 +36,7 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:
-        if error.filename in {None, draft, str(draft)}:  # callers do not know the draft
+        if error.filename in {None, draft, str(draft)}:  # the caller does not know the draft's name
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:
@@ -56,6 +57,12 @@ def read_plain(path: Path, folder: Path, most: int) -> bytes:
     if len(content) > most:
         raise OSError(errno.EFBIG, f"it has more than {most} bytes", str(path))
     return content
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 (hex) of a file. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def flush_file_system(folder: Path) -> None:

@@ -34,7 +34,7 @@ class Entry(Closed):
 
     @property
     def draws(self) -> bool:
-        """Whether the seed of a run affects it."""
+        """Whether it depends on the seed of a run."""
         return False
 
     @property
@@ -49,7 +49,7 @@ class Entry(Closed):
         return ()
 
     def each(self, sides: Sides) -> Iterator[Self]:
-        """Yield each single traffic of the entry."""
+        """Yield the traffic of the entry, one by one."""
         yield self
 
     def findings(self) -> Iterator[Finding]:

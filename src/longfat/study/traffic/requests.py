@@ -69,7 +69,7 @@ class Requests(TcpEntry):
 
     @property
     def draws(self) -> bool:
-        """Whether sizes, times, or the beginnings of users are drawn."""
+        """Whether sizes, times, or the first requests of users are random."""
         return bool(self.every or self.cdf or self.think.value) or self.sizes != "fixed"
 
     def findings(self) -> Iterator[Finding]:

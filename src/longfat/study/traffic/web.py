@@ -42,7 +42,7 @@ class Web(TcpEntry):
 
     @property
     def draws(self) -> bool:
-        """Always true: files and OFF times are drawn."""
+        """Always true: files and OFF times are random."""
         return True
 
 

@@ -60,7 +60,7 @@ def mininet_version() -> str | None:
 
 
 def sysctl_names() -> list[str]:
-    """Return the dotted names of the sysctls of IPv4 and of the limits of all networking."""
+    """Return the dotted names of the sysctls below net.ipv4 and net.core."""
     root = Path("/proc/sys")
     files = (path for tree in ("net/ipv4", "net/core") for path in (root / tree).rglob("*") if path.is_file())
     names = (".".join(path.relative_to(root).parts) for path in files)

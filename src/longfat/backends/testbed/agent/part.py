@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
     spec = RunSpec.from_dict(order["spec"])
     try:
         run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part_of(order), Lines(spec))
-    except OSError as error:  # not even the outcome could be written
+    except OSError as error:  # the outcome could not be written
         _send("failed", str(error))
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
 from longfat.system.cache import cache_folder
+from longfat.system.files import file_sha256
 
 ROOT = Path(__file__).resolve().parents[5]
 CODE = ("src", "kernels", "images", "pyproject.toml", "requirements.lock", "requirements-cluster.lock", "LICENSE")
@@ -39,9 +39,7 @@ def pack_worker(target: Path, say: Callable[[str], None]) -> dict[str, Any]:
                 archive.add(path, f".cache/longfat/{path.relative_to(cache)}")
         for image in sorted(cache.glob("images/[!.]*/image.json")):
             archive.add(image.parent, f".cache/longfat/{image.parent.relative_to(cache)}")
-    with target.open("rb") as whole:
-        digest = hashlib.file_digest(whole, "sha256").hexdigest()
-    return {"worker_archive": str(target), "worker_sha256": digest, "worker_pins": pins}
+    return {"worker_archive": str(target), "worker_sha256": file_sha256(target), "worker_pins": pins}
 
 
 def _without_bytecode(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
