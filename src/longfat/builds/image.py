@@ -22,6 +22,7 @@ from typing import Literal
 from longfat.builds.apt import source_lines
 from longfat.builds.archive import archived
 from longfat.builds.listing import entries, listing_digest, sha256_of
+from longfat.builds.packages import list_entries
 from longfat.builds.programs import run_program
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
@@ -90,12 +91,6 @@ def read_recipe(folder: Path) -> ImageRecipe:
         raise RigError(f"not TOML: {error}", where=str(folder / "recipe.toml")) from error
     except KeyError as error:
         raise RigError(f"the key {error} is missing", where=str(folder / "recipe.toml")) from error
-
-
-def list_entries(text: str) -> tuple[str, ...]:
-    """Return the entries of a list with one entry per line and comments after ``#``."""
-    lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
-    return tuple(line for line in lines if line)
 
 
 def mmdebstrap_argv(recipe: ImageRecipe, *, mode: Mode, sources: Sequence[str], target: Path) -> list[str]:
