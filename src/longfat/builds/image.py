@@ -110,13 +110,13 @@ def mmdebstrap_argv(recipe: ImageRecipe, *, mode: Mode, sources: Sequence[str], 
     ]
 
 
-def build_image(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None] = lambda line: None) -> ImageBuild:
-    """Return the image of the recipe in ``recipe_folder``, from the cache folder or built now (about 30 s).
+def build_image(*, say: Callable[[str], None] = lambda line: None) -> ImageBuild:
+    """Return the image, from the cache folder or built now (about 30 s).
 
     Each use compares names, sizes and times of all files with the record of the build (some ms). Raises RigError if the
     image in the cache is damaged or cannot be built.
     """
-    recipe = read_recipe(recipe_folder)
+    recipe = read_recipe(RECIPE_FOLDER)
     folder = cache_folder() / "images" / recipe.digest
 
     def make(new: Path) -> None:
