@@ -19,7 +19,7 @@ from longfat.system.errors import StudyError
 
 # Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
 FIXED_SECONDS = 0.35  # boot, topology and teardown
-SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
+SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, including its share of the ACKs
 TYPICAL = 0.5  # ratio of actual to model time: few flows fill their link, as the model assumes
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, whose graphs are read
 
