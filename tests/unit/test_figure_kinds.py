@@ -15,6 +15,7 @@ from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.figures.drawing import Drawing, draw, image
+from longfat.figures.timeseries import jain
 from longfat.plan import PlannedRun
 from longfat.system.errors import StudyError
 from longfat.system.identity import KernelSource
@@ -322,6 +323,12 @@ figures:
     runs: direct, standard
     what: srtt
     paper: no number stated
+  - timeseries: shares
+    title: fairness of two flows
+    runs: pairs, first=standard, window=4 MiB
+    what: fairness
+    interval: 250 ms
+    paper: no number stated
 """
 
 
@@ -365,12 +372,22 @@ def test_a_smoothed_round_trip_time_is_in_milliseconds(of_runs: OpenedStudy) -> 
     assert of_runs.show("smoothed").data.columns[-1] == "srtt_ms"
 
 
+def test_fairness_over_time_is_jains_index_of_the_rates_in_each_interval(of_runs: OpenedStudy) -> None:
+    data = of_runs.show("shares").data
+    assert data.columns == ("scenario", "repetition", "run_id", "t_s", "jain")
+    times, values = zip(*(row[-2:] for row in data.rows if row[1] == 1), strict=True)
+    assert np.allclose(np.diff(times), 0.25)
+    assert all(0.5 <= value <= 1 for value in values)
+    assert jain(np.array([[3.0, 1.0], [2.0, 2.0], [5.0, 0.0]])).tolist() == [0.8, 1, 0.5]
+
+
 @pytest.mark.parametrize(
     ("change", "key"),
     [
         (("    x: window in MiB\n    series: first", "    x: windw\n    series: first"), "x"),
         (("against: goodput[pairs, flow=stream2]", "against: goodput[queues]"), "against"),
         (("    of: goodput[pairs]\n", "    of: goodput[pairs]\n    series: first\n"), "series"),
+        (("what: srtt", "what: fairness"), "what"),
     ],
 )
 def test_a_wrong_key_of_a_figure_of_runs_is_named(tmp_path: Path, change: tuple[str, str], key: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_backend import FakeBackend
@@ -19,7 +20,7 @@ from longfat.study.catalog.ccas import CCAS
 from longfat.study.catalog.kernels import DEFAULT_KERNEL
 from longfat.study.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS
 from longfat.study.queues import KINDS
-from longfat.system.errors import RigError
+from longfat.system.errors import RigError, StudyError
 from longfat.system.identity import KernelSource
 
 ROOT = Path(__file__).parents[2]
@@ -137,3 +138,48 @@ def test_without_a_baseline_nothing_is_compared(root: Path) -> None:
     with pytest.raises(RigError, match="no baseline"):
         check(FakeBackend())
     assert not (root / "results").exists()
+
+
+OWN = """\
+format: 2
+study: own
+title: A patched kernel
+kernels: {mine: {base: BASE, patches: [one.patch]}}
+algorithms: {reno: {cca: reno}}
+experiments:
+  - id: alone
+    kernel: mine
+    topology: {kind: delay, rate: 10 Mbit/s, rtt: 20 ms}
+    flows: [{name: f1, from: client1, to: server, algorithm: reno, duration: 1 s}]
+"""
+
+
+def with_kernel(root: Path, base: str) -> None:
+    folder = root / "experiments/own"
+    folder.mkdir()
+    (folder / "study.yaml").write_text(OWN.replace("BASE", base), encoding="utf-8")
+    (folder / "one.patch").write_text("one", encoding="utf-8")
+
+
+def test_a_kernel_of_a_study_is_checked_instead_of_its_base(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[dict[str, Any]] = []
+
+    def open_fake(name: str, settings: dict[str, Any], **how: object) -> FakeBackend:
+        opened.append(settings)
+        return FakeBackend(kernel=NEWER)
+
+    monkeypatch.setattr(verb, "open_backend", open_fake)
+    renew(root)
+    with_kernel(root, DEFAULT_KERNEL)
+    assert verb.kernel_check(Output(file=io.StringIO()), "own", 1)
+    [settings] = opened
+    assert [piece.name for piece in settings["own"][DEFAULT_KERNEL].patches] == ["one.patch"]
+    assert DEFAULT_KERNEL in settings["kernels"]
+
+
+def test_a_kernel_for_which_the_check_has_no_runs_is_refused(root: Path) -> None:
+    with_kernel(root, "linux-7.3")
+    with pytest.raises(StudyError, match=re.escape("linux-7.3")):
+        verb.kernel_check(Output(file=io.StringIO()), "own", 1)
+    with pytest.raises(StudyError, match="no experiment"):
+        verb.kernel_check(Output(file=io.StringIO()), "_canary", 1)

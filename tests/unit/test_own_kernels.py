@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-import os
-import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from longfat.builds.own_kernel import build_own_kernel
 from longfat.cli.run import named_kernels
 from longfat.plan import Plan, build_plan
 from longfat.spec.runspec import RunSpec
-from longfat.study.catalog.kernels import DEFAULT_KERNEL, OwnKernel
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Tree
 from longfat.study.load import load_study
 from longfat.study.study import Study
 from longfat.study.traffic.own import own_file
@@ -49,6 +50,7 @@ static const struct tcp_cc_param mine_params[] = {
 DEFINE_TCP_CC_PARAMS(mine);
 static struct tcp_congestion_ops tcp_mine = { .name = "mine" };
 """
+IDENTITY = ["-c", "user.name=A. U. Thor", "-c", "user.email=author@example.org"]
 PINS = {"backend": "virtual", "kernel": "k", "image": "i", "code": "c"}
 
 
@@ -100,6 +102,10 @@ def refused(folder: Path, old: str, new: str, file: str = "study.yaml") -> list[
         ("base: linux-6.12", "base: linux-5", "kernels.patched.base"),
         ("6.12, patched]", "6.12, patche]", "experiments[0].sweep.product.kernel[1]"),
         ("  patched:", "  linux-7.3:", "kernels.linux-7.3"),
+        ("patches: [one.patch, two.patch]", "patches: []", "kernels.patched"),
+        ("patches: [one.patch, two.patch]", "tree: .", "kernels.patched"),
+        ("patches: [one.patch, two.patch]", f"commit: {'0' * 40}", "kernels.patched"),
+        ("patches: [one.patch, two.patch]", "tree: ., commit: v6.13", "kernels.patched.commit"),
     ],
 )
 def test_a_fault_of_the_manifest_is_named_with_its_place(folder: Path, old: str, new: str, key: str) -> None:
@@ -227,8 +233,56 @@ def test_patches_of_a_study_follow_those_of_the_series(folder: Path, kernels: Pa
     assert build_own_kernel(own, kernels_folder=kernels).path.read_text() == "one\ntwo\nthree\n"
 
 
-def test_a_patch_that_does_not_apply_is_named(folder: Path, kernels: Path) -> None:
-    (folder / "one.patch").write_text("--- a/tcp.c\n+++ b/tcp.c\n@@ -1,1 +1,2 @@\n uno\n+three\n")
-    own = OwnKernel(NAME, patches=(own_file(folder, "one.patch"),))
-    with pytest.raises(RigError, match=re.escape(f"{os.fspath(folder)}/one.patch")):
+def test_each_hunk_that_the_source_rejects_is_named(folder: Path, kernels: Path) -> None:
+    hunks = "@@ -1,1 +1,2 @@\n uno\n+three\n@@ -7,1 +8,2 @@\n seven\n+eight\n"
+    (folder / "one.patch").write_text(f"--- a/tcp.c\n+++ b/tcp.c\n{hunks}")
+    (folder / "two.patch").write_text("--- a/absent.c\n+++ b/absent.c\n@@ -1 +1,2 @@\n uno\n+three\n")
+    own = OwnKernel(NAME, patches=tuple(own_file(folder, name) for name in ("one.patch", "two.patch")))
+    with pytest.raises(RigError) as caught:
         build_own_kernel(own, kernels_folder=kernels)
+    rejected = [line.removeprefix(f"{folder}/") for line in caught.value.message.splitlines()[1:]]
+    assert [line[:27] for line in rejected[:2]] == ["one.patch: tcp.c: Hunk #1 F", "one.patch: tcp.c: Hunk #2 F"]
+    assert rejected[2].startswith("two.patch: ")
+
+
+@pytest.fixture
+def tree(kernels: Path, tmp_path: Path) -> Callable[[int], Tree]:
+    """Return a function that commits the source of a release 6.12.N to a git repository."""
+    source = next(tmp_path.glob("rig/linux-*[0-9]"))
+
+    def commit(sublevel: int) -> Tree:
+        (source / "Makefile").write_text(f"VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = {sublevel}\n")
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", str(sublevel)]):
+            subprocess.run(["git", "-C", source, *IDENTITY, *words], check=True)
+        head = subprocess.check_output(["git", "-C", source, "rev-parse", "HEAD"], text=True)
+        return Tree(source, head.strip())
+
+    return commit
+
+
+def test_a_tree_replaces_the_source_of_its_base(kernels: Path, tree: Callable[[int], Tree]) -> None:
+    first, second = (OwnKernel(NAME, tree=tree(sublevel)) for sublevel in (301, 302))
+    built = build_own_kernel(first, kernels_folder=kernels)
+    assert (built.version, built.path.read_text()) == ("6.12.301", "one\ntwo\n")
+    assert not built.pinned
+    assert first.name != second.name
+    assert build_own_kernel(second, kernels_folder=kernels).version == "6.12.302"
+    assert build_own_kernel(first, kernels_folder=kernels) == built
+
+
+def test_a_commit_that_the_tree_lacks_is_named(kernels: Path, tree: Callable[[int], Tree]) -> None:
+    absent = replace(tree(303), commit="5" * 40)
+    with pytest.raises(RigError, match=absent.commit) as caught:
+        build_own_kernel(OwnKernel(NAME, tree=absent), kernels_folder=kernels)
+    assert caught.value.where == str(absent.path)
+
+
+def test_the_identity_of_runs_has_the_commit_of_a_tree_and_not_its_place(folder: Path) -> None:
+    def kernel_names(commit: str, place: str) -> set[str]:
+        text = MANIFEST.replace("patches: [one.patch, two.patch]", f"tree: {place}, commit: {commit}")
+        (folder / "study.yaml").write_text(text)
+        return {spec.pins["kernel"] for spec in specs(folder).values()}
+
+    here = kernel_names("a" * 40, "one/place")
+    assert kernel_names("a" * 40, "/another") == here
+    assert kernel_names("b" * 40, "one/place") != here

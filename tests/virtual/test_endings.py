@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 from guests import boot, processes_in, task_folder, virtual
 
 from longfat.backends import guest_process
-from longfat.backends.virtual import VirtualBackend, open_virtual
+from longfat.backends.virtual import VirtualBackend
 from longfat.system.errors import RigError
 
 pytestmark = pytest.mark.virtual
@@ -83,25 +82,3 @@ def test_a_kernel_that_is_no_program_is_named(tmp_path: Path) -> None:
     backend = with_kernel(kernel)
     with task_folder("answer = 1") as task, pytest.raises(RigError, match="cannot be started: Exec format error"):
         boot(task, backend)
-
-
-@pytest.fixture
-def copied_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder with a copy of the kernel, and of what is known about the image."""
-    cache = tmp_path / "cache"
-    kernel = virtual().kernel.path.parent
-    shutil.copytree(kernel, cache / "kernels" / kernel.name)
-    image = virtual().image.parent
-    copy = cache / "images" / image.name
-    copy.mkdir(parents=True)
-    shutil.copy(image / "image.json", copy)
-    (copy / "root").symlink_to(image / "root")
-    monkeypatch.setenv("LONGFAT_CACHE", str(cache))
-    return cache
-
-
-def test_a_corrupt_kernel_in_the_cache_is_found_before_any_guest(copied_cache: Path) -> None:
-    (kernel,) = copied_cache.glob("kernels/*/linux")
-    kernel.write_bytes(kernel.read_bytes()[:-4096])
-    with pytest.raises(RigError, match="the kernel is damaged"):
-        open_virtual()

@@ -57,12 +57,6 @@ def test_a_flow_uses_each_algorithm_of_the_catalogue(tmp_path: Path, name: str, 
     assert flow["goodput_bps"] > 1_000_000
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_a_kernel_repeats_itself_to_the_byte(tmp_path: Path, name: str) -> None:
-    one, other = (run(virtual(name), short(name), tmp_path / folder) for folder in ("one", "other"))
-    assert differing(one, other) == []
-
-
 @pytest.fixture
 def two_ways() -> list[VirtualBackend]:
     """The newer kernel, its guests' programs stopped by seccomp filters and by ptrace."""

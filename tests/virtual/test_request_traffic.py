@@ -79,11 +79,6 @@ def test_users_ask_as_often_as_thinking_and_responses_leave_time_for(folder: Pat
     assert report["responses"] == pytest.approx(expected, rel=0.05)
 
 
-def test_the_same_run_gives_the_same_responses(folder: Path, tmp_path: Path) -> None:
-    again = run(spec_of(FIXED, HEAVY), tmp_path / "again")
-    assert (again / "responses.csv").read_bytes() == (folder / "responses.csv").read_bytes()
-
-
 def test_requests_at_random_times_begin_as_a_poisson_process_does(tmp_path: Path) -> None:
     rows = responses(run(spec_of(MICE), tmp_path / "run"), "mice")
     expected = MICE.duration_us / 40_000

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copy of files from a guest, a host of a lab or a worker: from a folder that it could write to, or from an archive.
+"""Copying of files from a guest, a host of a lab or a worker: from a folder that it could write to, or an archive.
 
-Nothing there is trusted: a link would lead to files of this machine; a device, or a hole in a file, would fill its
+Nothing there is trusted: a link could lead to files of this machine; a device, or a hole in a file, could fill its
 disk. The program that wrote the folder has ended.
 """
 
@@ -78,7 +78,7 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
 
 
 class _Metered:
-    """A file of which at most ``left`` bytes are read: tarfile reads a header whole, whatever its size."""
+    """A file with a limit of ``left`` bytes, because tarfile reads whole headers of any size."""
 
     def __init__(self, file: IO[bytes], left: int) -> None:
         self._file, self.left = file, left
@@ -106,7 +106,7 @@ def _unpack_entry(entries: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path
 
 
 def read_text(path: Path) -> str:
-    """Return the last ``MAX_TEXT_BYTES`` of a file; if a guest has replaced it, a description of the replacement."""
+    """Return the last ``MAX_TEXT_BYTES`` of a file, or an error text if a guest has replaced it."""
     try:
         with open(_open(path, path), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_TEXT_BYTES))

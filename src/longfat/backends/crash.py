@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a stopped guest kernel: the cause, and the place, also in a study's own C file.
+"""Reports about a stopped guest kernel: cause and place, including places in a study's own C file.
 
-Owns the meaning of the kernel's messages. Starts and ends no guest.
+Owns the interpretation of the kernel's messages. Starts and ends no guest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CALLS = 5  # functions in a report
 
 @dataclass(frozen=True)
 class Frame:
-    """A function of a kernel, with C file and line if they are known. An inlined function has its own frame."""
+    """A function of a kernel, with C file and line if known. An inlined function has its own frame."""
 
     function: str
     file: str | None = None
@@ -40,7 +40,7 @@ class Frame:
 
 
 def explain(error: RigError, console: str, kernel: Path, own: Collection[str], *, hung: bool = False) -> RigError:
-    """Return the error of a guest, with cause and place if its kernel stopped by itself or ``hung``.
+    """Return the error of a guest, with cause and place if its kernel panicked or ``hung``.
 
     ``console`` is the text of its console, ``own`` has the names of the study's C files. The run would fail again in
     virtual time, so the error is a SettledError, unless the host may be the cause.

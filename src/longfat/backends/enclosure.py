@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The project's userland on the host's kernel: programs in separate namespaces with a separate root. Needs root.
+"""The project's userland on the host's kernel: programs in their own namespaces and root. Needs root privileges.
 
-Owns the mounts, and the start and the end of such a program; its work is in longfat.guest.
+Owns the mounts, and the start and end of such a program; longfat.guest is the program.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from longfat.backends.collect import read_text, tail
 from longfat.system.errors import RigError
 from longfat.system.parent import end_with_parent
 
-# The mounts belong to the namespace and end with its last process. The image itself is never written to.
+# The mounts belong to the namespace and disappear with its last process. Nothing writes to the image itself.
 ENTER = """\
 set -eu
 root=$1 task=$2 proc=$3
@@ -46,7 +46,7 @@ def enclose(
 ) -> list[str]:
     """Return the command that runs ``program`` in the userland ``root``, with the folder ``task`` as /task.
 
-    Its processes are in a separate PID namespace and end with the first of them, or, with ``all_processes``, in the
+    Its processes are in a separate PID namespace and end with its first process; with ``all_processes`` they are in the
     machine's. ``binds`` has files and folders of the machine by their names under /run.
     """
     namespaces = ["--mount", "--ipc", "--uts", "--fork", "--kill-child"] + ([] if all_processes else ["--pid"])
@@ -56,9 +56,9 @@ def enclose(
 
 
 def run_enclosed(command: list[str], task: Path, timeout_s: float) -> None:
-    """Run a command of ``enclose``, with its output in ``console.log`` in ``task``.
+    """Run a command of ``enclose``, with its output in ``task/console.log``.
 
-    It ends with this process, even after a kill. Raises RigError if it fails or takes longer than ``timeout_s``.
+    It ends with this process, even if that is killed. Raises RigError if it fails or takes longer than ``timeout_s``.
     """
     (task / "root").mkdir()
     console = task / "console.log"

@@ -32,7 +32,7 @@ from longfat.system.parent import end_with_parent
 START_NS = 1_000_000_000_000_000_000  # 2001-09-09: clock of every guest at boot
 LOOK_S = 1.0  # interval of the watchdog
 STILL_CPU_S = 60.0  # CPU time without progress of the virtual clock after which a guest counts as hung
-STILL_WALL_S = 600.0  # the same in wall time, for a guest that does not compute
+STILL_WALL_S = 600.0  # the same in wall time, for a guest that uses no CPU
 LAST_WORDS_S = 5.0  # time for a hung guest to report its place
 GUEST_FOLDER = "guest-"
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -43,7 +43,7 @@ _libc = ctypes.CDLL(None)
 
 
 class StoppedClock(RigError):
-    """The virtual clock of a guest stands still."""
+    """Error of a guest whose virtual clock stands still."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ def start_guest(
 
 @contextmanager
 def one_cpu(scratch: Path) -> Iterator[int]:
-    """Hold a CPU of this process that no other guest holds, or else a CPU that the fewest hold.
+    """Claim the allowed CPU with the fewest guests.
 
     A guest and its programs take turns, so a second CPU never helps: on one CPU each turn costs a context switch, on
-    two it costs a wake-up of the other CPU, which makes a short run four times as long.
+    two it costs a wake-up of the other CPU, with which a short run takes four times as long.
     """
     with ExitStack() as own:
         yield _take_cpu(sorted(os.sched_getaffinity(0)), scratch, own)
@@ -133,9 +133,9 @@ def _take_cpu(cpus: Sequence[int], scratch: Path, own: ExitStack) -> int:
 
 
 def _places_for_memory(root: Path) -> list[Path]:
-    """Return the folders for the file without a name that is the memory of a guest.
+    """Return the folders for the unnamed file that is the memory of a guest.
 
-    The kernel takes /dev/shm or /tmp (arch/um/os-Linux/mem.c). /tmp is left out if it holds the root, unless it is
+    The kernel uses /dev/shm or /tmp (arch/um/os-Linux/mem.c). /tmp is left out if it contains the root, unless it is
     needed.
     """
     temporary = Path("/tmp")
@@ -144,7 +144,7 @@ def _places_for_memory(root: Path) -> list[Path]:
 
 
 def confine(kernel: GuestKernel) -> GuestKernel:
-    """Return the kernel set to confine hostile programs, which with seccomp could write to the kernel's memory."""
+    """Return the kernel without seccomp, with which hostile programs could write to its memory."""
     words = ("seccomp=off" if word.startswith("seccomp=") else word for word in kernel.command_line)
     return replace(kernel, command_line=tuple(words))
 
@@ -160,8 +160,8 @@ def guest_command(
 ) -> list[str]:
     """Return the command line of a guest, whose task folder has a link to the composed root.
 
-    Every word that can affect the results is in the RunSpec, in the kernel's digest, or constant. No path of the host
-    is among them: the kernel mixes its command line into its random numbers (random_init_early in
+    Every word that can affect the results comes from the RunSpec or the kernel's digest, or is constant. No path of the
+    host is among them: the kernel mixes its command line into its random numbers (random_init_early in
     drivers/char/random.c).
     """
     return [
@@ -180,9 +180,9 @@ def guest_command(
 def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
     """Wait for the end of the guest. Raises StoppedClock if its virtual clock stands still for too long.
 
-    The guest writes its clock to a file in ``raw`` at each sample; while it reads a long capture, other files there
-    grow. The limit until the next change is CPU time, so that a busy machine ends no healthy guest, and wall time for
-    a guest that waits in vain.
+    The guest writes its clock to a file in ``raw`` at each sample; while it processes a long capture, other files there
+    grow. The limit between changes is in CPU time, so that a busy machine ends no healthy guest, and in wall time for a
+    guest that waits in vain.
     """
     last_mark, last_cpu, last_wall = signs_of_life(raw), 0.0, time.monotonic()
     while not wait_for_end(process, LOOK_S):
@@ -202,7 +202,7 @@ def watch(process: subprocess.Popen[bytes], raw: Path, console: Path) -> None:
 
 
 def explain_memory(error: RigError, memory_bytes: int, console: str) -> RigError:
-    """Return the error, with its cause if the guest's kernel reported a lack of memory."""
+    """Return the error; if the guest's kernel ran out of memory, with this cause."""
     if NO_MEMORY not in console:
         return error
     return SettledError(
@@ -226,9 +226,9 @@ def wait_for_end(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
 
 
 def signs_of_life(folder: Path) -> list[tuple[int, int]]:
-    """Return time of change and size of every file in the folder, without following a guest's links.
+    """Return modification time and size of every file in the folder, without following a guest's links.
 
-    Files that the guest removes meanwhile are left out: a glob would raise there.
+    Files that the guest removes meanwhile are skipped, where a glob would raise.
     """
     found: list[tuple[int, int]] = []
     for place, folders, files in os.walk(folder) if not folder.is_symlink() else ():
@@ -241,7 +241,7 @@ def signs_of_life(folder: Path) -> list[tuple[int, int]]:
 
 
 def cpu_seconds(session: int) -> float:
-    """Return user and system time in seconds of all processes of a session: each program of a guest is a process."""
+    """Return user and system time in seconds of all processes of a session, such as the programs of a guest."""
     ticks = 0
     for name in filter(str.isdigit, os.listdir("/proc")):  # a glob would raise for an ended process
         try:
@@ -283,9 +283,9 @@ def scratch_folder(jail: Path) -> Path:
 
 
 def _prepare_guest(cpu: int, rules: int | None) -> None:
-    """Confine the child: one CPU, end with the thread that waits for it, fixed memory layout, no write to the root.
+    """Confine the child: one CPU, death with its parent thread, fixed memory layout, read-only root.
 
-    The root stays unwritten even if the guest remounts it. Without a fixed layout, the random gap before the heap would
+    The root is read-only even if the guest remounts it. Without a fixed layout, the random gap before the heap would
     add to the guest's memory.
     """
     landlock.restrict(rules)

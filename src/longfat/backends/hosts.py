@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in real time on the hosts of a lab, over SSH: each end host is a machine, and links are cables.
 
-Owns the abilities of a lab, and the steps of a run from the checks before it to the restored hosts.
+Owns the abilities of a lab, and the steps of a run, from the first check to the restoration of the hosts.
 ``longfat.backends.testbed.agent`` acts on a host; ``longfat.backends.testbed.connect`` has the connections.
 """
 
@@ -51,7 +51,7 @@ TRAITS = {
 MARGIN_S = 180.0  # time after the end of its traffic until a run counts as hung
 READY_S = 180.0  # an emulated machine builds a network in about ten seconds
 RESTORED_S = 60.0  # limit for the restoration of the hosts
-START_AFTER_NS = 1_500_000_000  # after all hosts are ready: the message must have reached every host
+START_AFTER_NS = 1_500_000_000  # from the readiness of all hosts: enough for the message to reach every host
 CLOCK_LIMIT_NS = 10_000_000  # a tenth of the probes' interval
 
 # Gates of settings, which are judged before the first packet.
@@ -66,7 +66,7 @@ GATES_BEFORE: tuple[Gate, ...] = (
 
 @dataclass(frozen=True)
 class HostsBackend:
-    """Runs on the hosts of ``inventory``. ``facts`` has the agent's report of each host at the opening."""
+    """Runs on the hosts of ``inventory``. ``facts`` has each agent's report from the opening of the backend."""
 
     inventory: Inventory
     facts: Mapping[str, Mapping[str, Any]]
@@ -74,7 +74,7 @@ class HostsBackend:
     name = "hosts"
 
     def pins(self) -> dict[str, str]:
-        """Return the digests of the agent's code, the hosts' programs and the lab, and the kernel of all hosts."""
+        """Return the digests of the agent's code, the hosts' programs and the lab, and the hosts' common kernel."""
         first = next(iter(self.facts.values()))
         lab = (self.inventory.environment, [dataclasses.astuple(host)[:2] for host in self.inventory.hosts])
         programs = {name: facts["programs"] for name, facts in self.facts.items()}
@@ -87,7 +87,7 @@ class HostsBackend:
         }
 
     def capabilities(self) -> Capabilities:
-        """Return the algorithms of all hosts, and everything that any host lacks."""
+        """Return the algorithms that all hosts have, and the deficiencies of every host."""
         ccas = (frozenset(facts["kernel"]["ccas"]) for facts in self.facts.values())
         return Capabilities(frozenset.intersection(*ccas), tuple(self._reasons()))
 
@@ -121,7 +121,7 @@ class HostsBackend:
         )
 
     def _place(self, spec: RunSpec) -> tuple[Placement, BuiltRun]:
-        """Return the placement of the run's nodes, and the run as it is built there. Raises RigError without one."""
+        """Return the placement of the run's nodes, and the run as built there. Raises RigError if there is none."""
         placement = place(spec, self.inventory)
         return placement, subtract_cables(spec, placement, self.inventory.own_us)
 
@@ -153,7 +153,7 @@ class HostsBackend:
                     yield f"{host}: the card of {cable} has {card['speed_bps']} bit/s, declared {rate} bit/s"
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Execute one run on the hosts and write its raw files into ``folder``. Raises RigError with restored hosts."""
+        """Execute one run on the hosts, restore them, and write the raw files into ``folder``. Raises RigError."""
         placement, built = self._place(spec)
         names = placement.taking_part()
         hosts = [self.inventory.host(name) for name in names]

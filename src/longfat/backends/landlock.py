@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Confinement of a program and its children to changes of files in some folders (landlock(7)), for any user.
+"""Confinement of a program and its children to changing files in some folders (landlock(7)), without privileges.
 
 The C library has no functions for these system calls. A kernel without them confines nothing.
 """
@@ -26,7 +26,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @contextmanager
 def rules(folders: Iterable[Path]) -> Iterator[int | None]:
-    """Open rules that allow changes below these folders only; None if the kernel has no Landlock.
+    """Open a ruleset that allows changes below these folders only; None if the kernel has no Landlock.
 
     Missing folders are ignored.
     """
@@ -61,7 +61,7 @@ def _create(folders: Iterable[Path]) -> int | None:
 
 
 def restrict(descriptor: int | None) -> None:
-    """Apply the rules to this process, a child, from now on. Raises OSError."""
+    """Apply the rules to this process and its children. Raises OSError."""
     if descriptor is None:
         return
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _libc.syscall(_RESTRICT, descriptor, 0):

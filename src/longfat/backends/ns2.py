@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in ns-2, the simulator of the studies around 2004, with its TCP and RED.
+"""Runs in ns-2, the simulator of studies around 2004, with its TCP and RED.
 
 Owns the translation of a RunSpec into an OTcl script, and of the output of ns-2 into raw files. Settings without a
 counterpart in ns-2 are refused, except sysctls other than SACK and ECN, which are recorded as declared.
@@ -37,7 +37,7 @@ HEADER_BYTES = IP_AND_TCP_HEADER_BYTES + TIMESTAMP_OPTION_BYTES  # the kernel's 
 UNSHAPED_MBPS = 100_000
 UNSHAPED_PACKETS = 1_000_000
 UNLIMITED_SEGMENTS = 1_000_000
-TICK_S = 0.001  # granularity of round-trip times and timers in ns-2
+TICK_S = 0.001  # granularity of RTTs and timers in ns-2
 ALWAYS_MARK = 2.0  # above every probability: RED marks the chosen packets instead of dropping them
 INFINITE_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 SEED_MODULUS = 2**31 - 2  # the range of ns-2's generator: 1 to 2^31 - 2
@@ -49,7 +49,7 @@ HIGHSPEED = {
     "high_p_ppb": ("high_p_", 1e-9),
     "high_decrease_ppm": ("high_decrease_", 1e-6),
 }
-# Parameters with one value in ns-2, which halves the window at a loss that ends slow start.
+# Parameters with a fixed value in ns-2, which halves the window at a loss that ends slow start.
 FIXED = {"current_window": "0", "a_ppm": "1000000", "b_ppm": "500000"}
 
 ARRIVAL_COLUMNS = "t_us,node,packets,marked_packets\n"
@@ -130,13 +130,13 @@ def _shaped(spec: RunSpec) -> list[Port]:
 
 
 def _last_hops(spec: RunSpec) -> dict[str, Port]:
-    """Return the port before each receiver."""
+    """Return the last port on the way to each receiver."""
     receivers = {flow.receiver for flow in spec.flows}
     return {port.peer: port for port in lay_out(spec).all_ports() if port.peer in receivers}
 
 
 def _port(port: Port) -> str:
-    """Return rate in Mb/s, delay, queue, limit and parameters of RED; a full packet takes its time on Ethernet."""
+    """Return rate in Mb/s, delay, queue, limit and parameters of RED. A full packet takes as long as on Ethernet."""
     egress = port.egress
     delay_us = f"{egress.wire_delay_ns / 1000:.12g}"
     if egress.wire_bps is None:
@@ -233,7 +233,7 @@ def _marked_us(spec: RunSpec, marks: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _socket_row(spec: RunSpec, fields: Sequence[str], payload: int, cuts: dict[tuple[int, int], int]) -> str:
-    """Return the row of a sample; its state is CWR if the window was cut since the sample before."""
+    """Return the row of a sample; its state is CWR if the window was cut since the previous sample."""
     t_us, flow, stream = (int(field) for field in fields[:3])
     cwnd, ssthresh, sent, acked, rtt, again, cut = (float(field) for field in fields[3:])
     before = cuts.get((flow, stream), 0)
@@ -249,10 +249,10 @@ def _socket_row(spec: RunSpec, fields: Sequence[str], payload: int, cuts: dict[t
 
 
 def _queue_row(port: Port, fields: Sequence[str], marked: dict[str, list[int]]) -> str:
-    """Return the row of a sample, with all packets counted as full ones."""
+    """Return the row of a sample; all packets count as full ones."""
     t_us, packets, drops, sent = (int(float(field)) for field in (fields[0], *fields[2:]))
     frame = port.frame_bytes
-    # Marks are counted at arrival, so packets in flight behind the one marking queue are missing.
+    # Marks are counted at the receiver, so packets in flight behind the only marking queue are missing.
     marks = sum(bisect.bisect_right(times, t_us) for times in marked.values()) if port.egress.queue.marks else 0
     counted = (packets, packets * frame, drops, sent, sent * frame, marks)
     return f"{t_us},{port.node},{port.name},{port.egress.queue.kind},{','.join(map(str, counted))}\n"

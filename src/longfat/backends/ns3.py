@@ -62,7 +62,7 @@ class Ns3Backend:
         return Capabilities(frozenset(MODELS), self.reasons)
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
-        """Return features and algorithms of a run that ns-3 lacks; a node has one algorithm."""
+        """Return features and algorithms of a run that ns-3 lacks, and nodes with several algorithms."""
         reasons = [*refused_ccas(spec, MODELS), *refused_features(self.name, spec)]
         ccas: dict[str, set[str]] = {}
         for flow in spec.flows:
@@ -101,7 +101,7 @@ def description(spec: RunSpec) -> str:
 
 
 def _end(egress: Egress, mtu: int) -> str:
-    """Return rate and limit of one end; a full packet takes its time on Ethernet."""
+    """Return rate and limit of one end. A full packet takes as long as on Ethernet."""
     if egress.wire_bps is None:
         return f"{UNSHAPED_BPS} {UNSHAPED_PACKETS}"
     return f"{egress.wire_bps * (mtu + PPP_HEADER_BYTES) // frame_bytes(mtu, egress)} {egress.queue.limit_packets}"

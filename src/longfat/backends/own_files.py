@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a study's programs, in the cache folder by SHA-256, for guests.
+"""Files of a study's programs for guests, in the cache folder by SHA-256.
 
-A run names its files by SHA-256, so that it is the same run on every machine; a machine without a file refuses the run.
+A run identifies its files by SHA-256, so that it is the same run on every machine; without a file it is refused.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def copy(spec: RunSpec, jail: Path, task: Path) -> None:
 
 
 def explain_hang(error: RigError, spec: RunSpec) -> RigError:
-    """Return the error of a guest whose clock stands still, with the programs that may be the cause."""
+    """Return the error of a guest whose clock stands still; it names the programs that may be the cause."""
     if not spec.programs:
         return error
     names = ", ".join(one.name for one in spec.programs)

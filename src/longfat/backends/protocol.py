@@ -45,16 +45,16 @@ FEATURES: frozenset[str] = frozenset(Feature) | {record.what for record in KINDS
 """All abilities that only some backends have; a kind of traffic by its ``what``."""
 
 BEYOND_KERNELS = frozenset({Feature.GENTLE, Feature.PLAIN_RENO})
-"""Abilities that no Linux kernel has: the planner leaves such runs out unless the backend has them."""
+"""Abilities that no Linux kernel has: the planner omits runs that need them unless the backend has them."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """The nature of a backend on any machine, known before it is opened.
+    """The properties of a backend that hold on any machine, before it is opened.
 
-    Under a real ``clock`` a second takes a second, and runs follow each other. The ``kernel`` is the project's own,
-    with its switches, or the machine's, or none. ``can`` has its abilities. Each run of ``guests`` takes its spec's
-    memory. A ``lab`` is needed to open it. ``setup_s`` is the duration of a run without its traffic, in real time.
+    Under a real ``clock`` a second takes a second, and runs are sequential. The ``kernel`` is the project's own, or the
+    machine's, or none. ``can`` has its abilities. With ``guests`` each run needs the memory in its spec. With ``lab``
+    it needs a lab. ``setup_s`` is the duration of a run without its traffic, in real time.
     """
 
     clock: Literal["virtual", "real"] = "virtual"
@@ -66,12 +66,12 @@ class Traits:
 
     @property
     def own_world(self) -> bool:
-        """Whether its results belong to the project's kernel in virtual time."""
+        """Whether it executes runs on the project's kernel in virtual time."""
         return self.clock == "virtual" and self.kernel == "own"
 
 
 def needed(spec: RunSpec) -> dict[str, str]:
-    """Return the abilities that a run needs, each with a description of the need."""
+    """Return the abilities that a run needs, each with a description."""
     found: dict[str, str] = {
         record.what: record.what for kind, record in KINDS.items() if record is not Flow and getattr(spec, kind)
     }
@@ -109,10 +109,10 @@ def needed(spec: RunSpec) -> dict[str, str]:
 class Capabilities:
     """Abilities of a backend on this machine.
 
-    ``ccas`` has the congestion controls by their kernel names. ``reasons`` has the causes why the backend cannot work
-    here at all (no root, no KVM, ...). ``kernels`` has the pin of each named kernel; runs without a kernel's name pin
-    the kernel of ``pins``. ``sources`` has the source of each kernel that the project built, by digest. If it
-    ``repeats``, a run that the guest reports as failed would fail again.
+    ``ccas`` has the congestion controls by their kernel names. ``reasons`` states why the backend cannot work here at
+    all, if it cannot. ``kernels`` has the pin of each named kernel; runs that name no kernel pin the kernel of
+    ``pins``. ``sources`` has the source of each kernel that the project built, by digest. If it ``repeats``, a failed
+    run would fail again.
     """
 
     ccas: frozenset[str]
@@ -123,10 +123,10 @@ class Capabilities:
 
 
 class Backend(Protocol):
-    """A place to execute runs.
+    """Executor of runs.
 
-    Several threads use one object at the same time: it holds settings and digests, never open handles. A setting
-    outside the RunSpec may change the outcome of a run only if ``pins`` shows it.
+    Several threads share one object, which contains settings and digests, never open handles. A setting outside the
+    RunSpec may change the outcome of a run only if ``pins`` shows it.
     """
 
     @property
@@ -134,14 +134,14 @@ class Backend(Protocol):
         """Its name in ``--backend``, in the pins and in ``run.json``."""
 
     def pins(self) -> dict[str, str]:
-        """Return the digests that take part in a run next to its spec: ``backend``, ``kernel``, ``image``, ``code``.
+        """Return the pins of runs: name of the backend, digests of ``kernel``, ``image`` and ``code``.
 
         Called once, before the plan is resolved; they become part of each RunSpec and so of its run_id. May build or
         unpack missing parts. Raises RigError if that fails.
         """
 
     def capabilities(self) -> Capabilities:
-        """Return the abilities here. Called once before the first run; must not change the machine."""
+        """Return the abilities on this machine. Called once before the first run; must not change the machine."""
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Return the reasons against this run as declared; empty if it can be executed.
@@ -153,9 +153,8 @@ class Backend(Protocol):
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Execute one run and write the guest's files of docs/data.md into ``folder``.
 
-        ``folder`` exists and contains only ``spec.json``. It is the only writable place on the host, except for
-        temporary files, which are removed before the call ends. Writes neither ``spec.json`` nor ``run.json`` nor
-        ``SHA256SUMS``. All started processes have ended at the return, and end when this process is
-        killed; if they are killed to stop the run, it raises. Raises RigError on a crash of the run, and OSError on a
-        full disk.
+        ``folder`` exists and contains only ``spec.json``. The run writes nowhere else on the host, except temporary
+        files, which are removed at the return. Writes neither ``spec.json`` nor ``run.json`` nor ``SHA256SUMS``. All
+        started processes end before the return, and when this process is killed; if they are killed to stop the run, it
+        raises. Raises RigError on a crash of the run, and OSError on a full disk.
         """

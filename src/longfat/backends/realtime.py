@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in real time on this machine's kernel: hosts are namespaces (``mininet``) or containers (``containernet``).
 
-One run at a time, in the project's userland, without leftovers. ``host_kernel`` refuses runs that the kernel cannot
-execute.
+Executes one run at a time, in the project's userland, and leaves nothing behind. ``host_kernel`` refuses runs that the
+kernel cannot execute.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from longfat.system.errors import RigError
 from longfat.system.holders import hold_patiently
 from longfat.system.scratch import scratch_in
 
-# Programs of a study would run on this machine's kernel, protected from it only by a user id. The packets of a
-# namespace share this machine's CPUs anyway, so a card with its own costs cannot be emulated.
+# Only a user id would separate a study's programs from this machine's kernel. The packets of a
+# namespace share this machine's CPUs, so a card with its own processing costs cannot be emulated.
 _CANNOT = {
     Web.what,
     Program.what,
@@ -52,7 +52,7 @@ PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/container_init.py
 
 @dataclass(frozen=True)
 class RealtimeBackend:
-    """Runs in real time. ``root`` is the userland with the guest's code, as in the guest.
+    """Runs in real time. ``root`` is the same root as in a guest: the userland with the guest's code.
 
     ``userland`` is the same as a tar file for Docker. ``docker`` is Docker's socket; without it hosts are namespaces.
     ``containernet`` is the user's checkout of Containernet, if any.
@@ -88,7 +88,7 @@ class RealtimeBackend:
         return (*refused_features(self.name, spec), *self.kernel.refuses(spec))
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Execute one run, alone on this machine, and move its raw files into ``folder``. Raises RigError."""
+        """Execute one run, alone on this machine, and copy its raw files into ``folder``. Raises RigError."""
         scratch = self.jail / "scratch"
         scratch.mkdir(exist_ok=True)
         with (

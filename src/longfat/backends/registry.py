@@ -29,9 +29,9 @@ MODULES = {
     "ns3": "longfat.backends.ns3",
     "virtual": "longfat.backends.virtual",
 }
-"""Modules of backends by name: a new backend is one module and one line here. Each module has ``TRAITS``, by the names
-of its backends, and ``open_backend(name, say, **settings)``. A backend that is added at run time is
-found, but never offered to users.
+"""Modules of backends by name: a new backend is a module and a line here. Each module has ``TRAITS`` by the names
+of its backends, and ``open_backend(name, say, **settings)``. A backend added at run time is found, but never offered to
+users.
 """
 
 _NAMES = tuple(sorted(MODULES))

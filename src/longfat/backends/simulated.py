@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw files of a simulated run: settings as declared, reports in the form of iperf2, tables of the simulator.
+"""Raw files of a simulated run: settings as declared, reports in iperf2's form, and the simulator's tables.
 
-Shared by the backends without a kernel. A simulator has only the declared settings, so nothing can contradict them.
+Shared by the backends without a kernel. A simulator uses the declared settings, so none is read back.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
 
 
 def further(queue: Queue) -> dict[str, Any]:
-    """Return the settings of a queue that achieved.json adds to its kind and its limit in packets."""
+    """Return the settings of a queue in achieved.json other than its kind and its limit in packets."""
     if queue.kind != "red":
         limit = {"limit_bytes": queue.limit_bytes} if queue.limit_bytes is not None else {}
         return limit | ({"queue_parameters": dict(queue.parameters)} if queue.parameters else {})
@@ -122,6 +122,6 @@ def flow_reports(spec: RunSpec, received: Mapping[str, tuple[int, int]]) -> Iter
             "end_us": flow.start_us + flow.duration_us,
             "bytes_sent": amount,
             "bytes_received": amount,
-            # Like iperf2: until the end of the connection, even if a starved flow's last byte came long before.
+            # Like iperf2: until the end of the connection, even if the last byte arrived long before.
             "goodput_bps": round(8e6 * amount / max(last_us - flow.start_us, flow.duration_us)),
         }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in virtual time: one User-Mode Linux guest for each run, an ordinary process of the user.
+"""Runs in virtual time, each in a User-Mode Linux guest, which is an ordinary process of the user.
 
-Owns the kernels, the root and the code of guests; ``guest_process`` starts and watches a guest. longfat.guest runs
-inside it. Host and guest share a folder that holds spec.json and receives the raw files.
+Owns the kernels, the root and the code of guests; ``guest_process`` starts and watches guests, and longfat.guest runs
+inside them. Host and guest share a folder with spec.json and the raw files.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ GUEST_MODULES = (
 
 @dataclass(frozen=True)
 class VirtualBackend:
-    """Runs in virtual time. The first of ``kernels`` is for runs that name none.
+    """Runs in virtual time. Runs that name no kernel use the first of ``kernels``.
 
     ``root`` is the guest's root, composed of ``image`` (a tar file) and the guest's code. All are in the cache folder
     ``jail``.
@@ -78,7 +78,7 @@ class VirtualBackend:
 
     @property
     def kernel(self) -> GuestKernel:
-        """The kernel of runs that name none."""
+        """The kernel of runs that do not name one."""
         return next(iter(self.kernels.values()))
 
     def pins(self) -> dict[str, str]:
@@ -118,12 +118,12 @@ class VirtualBackend:
                 yield f"the kernel has no sysctl {name}"
 
     def kernel_of(self, spec: RunSpec) -> GuestKernel | None:
-        """Return the kernel that a run pins, or None; the first kernel for a run without pins."""
+        """Return the kernel that a run pins, or None; for a run without pins, the first kernel."""
         pinned = spec.pins.get("kernel", self.kernel.digest)
         return next((kernel for kernel in self.kernels.values() if kernel.digest == pinned), None)
 
     def run(self, spec: RunSpec, folder: Path) -> None:
-        """Boot a guest for the run, and move its raw files into ``folder``. Raises RigError on a crash or hang."""
+        """Boot a guest for the run and copy its raw files into ``folder``. Raises RigError on a crash or hang."""
         with scratch_in(scratch_folder(self.jail), GUEST_FOLDER) as task:
             (task / "raw").mkdir()
             (task / "spec.json").write_text(spec.to_json())
@@ -199,8 +199,8 @@ def open_virtual(
 ) -> VirtualBackend:
     """Return the backend with these kernels and the image, which are built if they are missing.
 
-    Without kernels the root has the code as it is, which suits this machine's kernel. ``own`` has the additions of a
-    study to kernels, by their names. Raises RigError, StudyError if a build fails.
+    Without kernels the code in the root is not compiled, as for runs on this machine's kernel. ``own`` has the
+    additions of a study to kernels, by their names. Raises RigError, StudyError if a build fails.
     """
     if landlock_version() < 1:
         say("warning: this machine's kernel has no Landlock: only your rights keep a hostile guest from your files")
@@ -214,7 +214,7 @@ def open_virtual(
         jail=image.path.parents[2],
         root=image.path,
     )
-    # Named by the text of the code: comments change no identity, but tracebacks must show the code that ran.
+    # The name depends on the text of the code: comments change no identity, but tracebacks must show the code that ran.
     text = text_digest() if opened else f"source-{text_digest()}"
     root = open_root(image, text, lambda root: _add_code(replace(unrooted, root=root)), say)
     return replace(unrooted, root=root)
@@ -239,6 +239,8 @@ def _refused_queues(spec: RunSpec, offered: frozenset[str]) -> tuple[str, ...]:
 def _guest_kernel(own: OwnKernel, say: Callable[[str], None]) -> GuestKernel:
     built, recipe = build_own_kernel(own, say=say), Recipe(own.base)
     pieces = {piece.name: piece.sha256 for piece in own.pieces}
+    if own.tree:
+        pieces["tree"] = own.tree.commit
     patches = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in recipe.patches()}
     source = KernelSource(built.version, built.pinned, pieces, patches, own.base)
     ccas = recipe.ccas() | {source.path.stem.removeprefix("tcp_") for source in own.sources}
@@ -246,7 +248,7 @@ def _guest_kernel(own: OwnKernel, say: Callable[[str], None]) -> GuestKernel:
 
 
 def _missing_calls() -> Iterator[str]:
-    """Yield a reason if the machine, perhaps a container, denies what the end of a guest needs."""
+    """Yield a reason for each system call that guests need and this machine, perhaps a container, denies."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except OSError as error:
@@ -256,7 +258,7 @@ def _missing_calls() -> Iterator[str]:
 
 
 def _may_trace() -> bool:
-    """Return whether this process may trace a child."""
+    """Return whether this process may trace its children."""
 
     def be_traced() -> None:
         os._exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)  # PTRACE_TRACEME
@@ -283,7 +285,7 @@ def text_digest() -> str:
 
 
 def _add_code(backend: VirtualBackend) -> None:
-    """Copy the guest's code into /code of the backend's root, and compile it with the Python of a guest, if any."""
+    """Copy the guest's code to /code of the backend's root, and compile it in a guest if there is a kernel."""
     for path in guest_sources():
         target = backend.root / "code" / "longfat" / path.relative_to(PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds, made once for each machine and kept in the cache folder: kernel, image, container image, machines' disk."""
+"""Builds, made once per machine and kept in the cache folder: kernels, userland image, container image, disk."""

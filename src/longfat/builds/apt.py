@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian archive that this machine's apt uses, for packages of another suite than the machine's own.
+"""The Debian archive of this machine's apt, for packages of a suite other than the machine's own.
 
 Must not read apt's source files, which have two formats: apt lists its sources itself. Must not change apt's state:
 downloads use separate folders. Packages are checked with Debian's keyring.
@@ -74,7 +74,7 @@ def fetch_file(package: str, suite: str, file: str, target: Path) -> None:
 
 
 def apt_options(scratch: Path, sources: Sequence[str]) -> list[str]:
-    """Return the options with which apt-get has its state in ``scratch`` and packages of these sources only."""
+    """Return apt-get's options for a separate state in ``scratch`` with these sources only."""
     for folder in ("lists/partial", "cache/archives/partial"):
         (scratch / folder).mkdir(parents=True)
     (scratch / "sources.list").write_text("".join(f"{line}\n" for line in sources))

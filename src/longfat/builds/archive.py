@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archive of all inputs of the testbed, from which a machine is set up without a network.
+"""Archive of all inputs of the testbed, for setting up a machine without a network.
 
 Owns the layout of the archive: ``longfat.tar`` (the files of the commit), ``wheels/``, ``packages/`` (a Debian
 repository), ``source/`` (the kernel's tarball), ``cache/`` (kernels and image) and ``SHA256SUMS``. The builds use the
@@ -29,7 +29,7 @@ SUMS = "SHA256SUMS"
 
 
 def archived(*names: str) -> Path | None:
-    """Return a file or folder of the archive in LONGFAT_ARCHIVE after comparing it with SHA256SUMS; None without it.
+    """Return a file or folder of the archive in LONGFAT_ARCHIVE, checked against SHA256SUMS; None if it is absent.
 
     Raises RigError for a damaged or missing archive.
     """
@@ -56,7 +56,7 @@ def write_archive(
     suite: str,
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Fill a new or empty folder with all inputs: about 600 MB.
+    """Fill a new or empty folder with all inputs, about 600 MB.
 
     ``kernels`` and ``image`` are folders of the cache folder, ``tarballs`` are the kernels' sources. Raises RigError.
     """
@@ -94,7 +94,7 @@ def _collect_packages(target: Path, host: Sequence[str], image: dict[str, str], 
     with tempfile.TemporaryDirectory(prefix="longfat-apt-") as name:
         scratch = Path(name)
         apt = ["apt-get", *apt_options(scratch, sources), "-oDebug::NoLocking=1"]
-        (scratch / "status").touch()  # as if nothing was installed, so that all dependencies are fetched
+        (scratch / "status").touch()  # as if nothing were installed, so that all dependencies are fetched
         run_program(*apt, "update")
         install = ["install", "--yes", "--no-install-recommends", "--download-only"]
         run_program(*apt, f"-oDir::State::status={scratch / 'status'}", *install, *host)

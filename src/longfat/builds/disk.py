@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Disk of a virtual machine in the cache folder: Debian 12 with systemd, SSH and GRUB, like a rented machine's.
+"""Disk of a virtual machine, in the cache folder: Debian 12 with systemd, SSH and GRUB, as on a rented machine.
 
-Owns the layout of the disk and the installation of GRUB, which needs no virtual machine. Must not decide the disk's
-content: ``images/machine`` does. A second disk gives the machine its identity
-(images/machine/root/usr/local/sbin/seed).
+Owns the layout of the disk and the installation of GRUB, which needs no virtual machine. ``images/machine`` defines its
+content. A second disk gives the machine its identity (images/machine/root/usr/local/sbin/seed).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ RECIPE_FOLDER = IMAGES / "machine"
 SUITE = "bookworm"
 # Debian package by program.
 NEEDED = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "dd": "coreutils"}
-EPOCH = 1735689600  # 2025-01-01T00:00:00Z, the day of the image too: the latest time stamp of any file
+EPOCH = 1735689600  # 2025-01-01T00:00:00Z, as for the image: the latest time stamp of any file
 SECTOR = 512
 FIRST_SECTOR = 2048
 DISK_MIB = 2048
@@ -56,7 +55,7 @@ def build_disk(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None
 
 
 def recipe_digest(folder: Path) -> str:
-    """Compute SHA-256 over everything that decides the disk's content, except the versions of Debian's packages."""
+    """Return the SHA-256 of everything that determines the disk's content, except the versions of Debian's packages."""
     digest = hashlib.sha256(repr((SUITE, EPOCH, FIRST_SECTOR, DISK_MIB, GRUB_MODULES)).encode())
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = path.read_bytes()
@@ -68,7 +67,7 @@ def recipe_digest(folder: Path) -> str:
 def boot_sector(boot: bytes, first: int, sectors: int) -> bytes:
     """Return GRUB's boot sector with one Linux partition; GRUB expects its core image in the next sector."""
     code = bytearray(boot[:440].ljust(SECTOR, b"\0"))
-    code[0x66:0x68] = b"\x90\x90"  # no check for a floppy, as grub-bios-setup does it for a disk
+    code[0x66:0x68] = b"\x90\x90"  # no floppy check, as grub-bios-setup does for a disk
     entry = struct.pack("<B3sB3sII", 0x80, b"\xfe\xff\xff", 0x83, b"\xfe\xff\xff", first, sectors)
     code[440:444] = b"LFAT"
     code[446:462] = entry
@@ -87,7 +86,7 @@ def _require() -> None:
 
 
 def _build(recipe: Path, digest: str, folder: Path) -> Path:
-    """Build the root, put it into a file system, and that behind GRUB. Raises RigError and OSError."""
+    """Build the root, then its file system, then the disk with GRUB before it. Raises RigError and OSError."""
     root, part, disk = folder / "root", folder / "part", folder / "disk"
     packages, fetched = (list_entries((recipe / name).read_text()) for name in ("packages.txt", "fetched.txt"))
     run_program(
@@ -126,7 +125,7 @@ def _build(recipe: Path, digest: str, folder: Path) -> Path:
 
 
 def _limit_times(root: Path) -> None:
-    """Make no file newer than the epoch. Only the times of the inodes themselves still show when the disk was built."""
+    """Make no file newer than the epoch. Only the inode change times still show the time of the build."""
     for folder, folders, files in os.walk(root):
         for name in [*folders, *files]:
             path = os.path.join(folder, name)

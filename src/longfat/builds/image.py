@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Userland image in the cache folder, built once for each recipe and checked at each use.
+"""Userland image in the cache folder, built once per recipe and checked at each use.
 
 Owns the layout of ``<cache>/images/<recipe digest>/``: ``image.tar``, ``root/`` (unpacked, for hostfs) and
-``image.json``, written last. Must not decide the image's content: the files of ``images/`` do.
+``image.json``, written last. The files of ``images/`` define the image's content.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def read_recipe(folder: Path) -> ImageRecipe:
 
 
 def list_entries(text: str) -> tuple[str, ...]:
-    """Return the entries of a list with one in each line and comments after ``#``."""
+    """Return the entries of a list with one entry per line and comments after ``#``."""
     lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
     return tuple(line for line in lines if line)
 
@@ -118,7 +118,7 @@ def mmdebstrap_argv(recipe: ImageRecipe, *, mode: Mode, sources: Sequence[str], 
 def build_image(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None] = lambda line: None) -> ImageBuild:
     """Return the image of the recipe in ``recipe_folder``, from the cache folder or built now (about 30 s).
 
-    Every use compares names, sizes and times of all files with the build's record (some ms). Raises RigError if the
+    Each use compares names, sizes and times of all files with the record of the build (some ms). Raises RigError if the
     image in the cache is damaged or cannot be built.
     """
     recipe = read_recipe(recipe_folder)
@@ -136,7 +136,7 @@ def build_image(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], Non
 
 
 def load_image(folder: Path) -> ImageBuild:
-    """Return the image in ``folder`` after checking it. Raises RigError that names the damage."""
+    """Return the image in ``folder`` after checking it. Raises RigError with the damage."""
     root = folder / "root"
     try:
         facts = json.loads((folder / "image.json").read_text(encoding="utf-8"))
@@ -176,13 +176,13 @@ def _build(recipe: ImageRecipe, new: Path, folder: Path) -> None:
         "packages": _installed(new / "root" / "var/lib/dpkg/status"),
     }
     (new / "image.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    # They link to files of an image that is gone, perhaps because it was damaged.
+    # They link to files of a removed image, which may have been damaged.
     for composed in (folder.parents[1] / "roots").glob(f"{str(facts['digest'])[:16]}-*"):
         shutil.rmtree(composed)
 
 
 def _repack(source: Path, target: Path) -> None:
-    """Copy a tar file without its device nodes, in one dialect of tar: mmdebstrap's varies by release."""
+    """Copy a tar file without its device nodes, in one tar format, because mmdebstrap's varies by release."""
     with tarfile.open(source) as old, tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as new:
         for member in old:
             if not member.name.startswith("./dev/"):
@@ -191,7 +191,7 @@ def _repack(source: Path, target: Path) -> None:
 
 
 def _unpack(tar: Path, root: Path) -> None:
-    """Unpack ``tar`` for hostfs: files of the building user, readable by all, without set-id bits."""
+    """Unpack ``tar`` for hostfs: files owned by the building user, readable by all, without set-id bits."""
     root.mkdir()
     options = ["--no-same-owner", "--no-same-permissions"]
     run_program("sh", "-c", 'umask 022; exec "$@"', "sh", "tar", "-x", f"-f{tar}", f"-C{root}", *options)

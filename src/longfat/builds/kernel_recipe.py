@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of a named kernel: source, patches and configuration, from the folder ``kernels/``.
+"""The inputs of a named kernel from the folder ``kernels/``: source, patches and configuration.
 
 Owns the layout of that folder and the identity of a kernel. Must not build anything.
 """
@@ -19,7 +19,7 @@ from longfat.system.home import HOME
 
 KERNELS_FOLDER = HOME / "kernels"
 _NUMBER = 4
-"""Digits of a patch's number, with which its file name begins."""
+"""Digits of the number at the start of a patch's file name."""
 _DIFF = re.compile(r"^(?:diff --git |--- \S)", re.MULTILINE)
 _BLOB_IDS = re.compile(r"^index [0-9a-f].*\n", re.MULTILINE)
 _FUNCTION = re.compile(r"^(@@ [^@]* @@).*", re.MULTILINE)
@@ -39,7 +39,7 @@ class Recipe:
     further: tuple[Path, ...] = ()
 
     def _folders(self) -> list[Path]:
-        """List the folders of the kernel: first its base, if it has one, then its own."""
+        """Return the folders of the kernel: its base if it has one, then its own."""
         own = self.kernels_folder / self.name
         base = _settings(own).get("base")
         return [self.kernels_folder / base, own] if base else [own]
@@ -49,7 +49,7 @@ class Recipe:
         return {key: value for folder in self._folders() for key, value in _settings(folder).items()}
 
     def is_pinned(self, source: Source) -> bool:
-        """Return whether the source is the tarball that the evidence was made with: by its SHA-256, not its name."""
+        """Return whether the source is the tarball behind the evidence, by its SHA-256."""
         settings = self.settings()
         return source.version == settings["pinned"] and source.sha256 in settings["sha256"].split()
 
@@ -58,7 +58,7 @@ class Recipe:
         return tuple(self.settings().get("command_line", "").split())
 
     def patches(self) -> list[Path]:
-        """List the patches in the order of their numbers, then the further ones. Raises RigError if one is missing.
+        """Return the patches in the order of their numbers, then the further ones. Raises RigError if one is missing.
 
         A patch in a kernel's folder replaces the patch of the series with the same number.
         """
@@ -73,7 +73,7 @@ class Recipe:
         return [*(path for _, path in sorted(numbered.items())), *self.further]
 
     def fragments(self, target: Target = GUEST) -> list[Path]:
-        """List the configuration fragments by name. A kernel's fragment replaces a shared one of the same name.
+        """Return the configuration fragments by name. A kernel's fragment replaces a shared one of the same name.
 
         Raises RigError if the kernel has none for the target.
         """
@@ -87,7 +87,7 @@ class Recipe:
         return [named[name] for name in sorted(named)]
 
     def digest(self, source: Source, target: Target = GUEST) -> str:
-        """Compute the kernel's identity: SHA-256 over source, changes by patches, options and the guest's command line.
+        """Return the kernel's identity: SHA-256 of source, changes by patches, options and the guest's command line.
 
         Messages of patches and comments of fragments do not count.
         """
@@ -111,7 +111,7 @@ class Recipe:
         return frozenset({"pfifo", "bfifo", *(option.lower() for option in self._options("NET_SCH"))})
 
     def _options(self, family: str) -> list[str]:
-        """Return the rest of the name of each built-in option of a family."""
+        """Return the suffix of each built-in option of a family."""
         text = "".join(path.read_text(encoding="utf-8") for path in self.fragments())
         return re.findall(rf"^CONFIG_{family}_(\w+)=y", text, re.MULTILINE)
 
@@ -121,7 +121,7 @@ def _settings(folder: Path) -> dict[str, str]:
 
 
 def _changes(patch: bytes) -> bytes:
-    """Return what a patch does to files: no message, no ids of blobs, no names of functions behind ``@@``."""
+    """Return the diff of a patch without message, blob ids and function names after ``@@``."""
     text = patch.decode(errors="surrogateescape")
     start = _DIFF.search(text)
     diff = _BLOB_IDS.sub("", text[start.start() :]) if start else text

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source of a kernel: its tarball, release and digest.
+"""The source of a kernel: tarball, release and digest.
 
-Owns the search and the download. Must not unpack the tarball: ``longfat.builds.kernel`` does.
+Owns the search and the download; ``longfat.builds.kernel`` unpacks the tarball.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ from __future__ import annotations
 import hashlib
 import lzma
 import re
+import shlex
 import shutil
+import subprocess
 import tarfile
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longfat.builds.apt import fetch_file
 from longfat.builds.archive import archived
+from longfat.study.catalog.kernels import Tree
 from longfat.system.errors import RigError
+from longfat.system.files import file_sha256
 
 
 @dataclass(frozen=True)
@@ -33,17 +37,39 @@ class Source:
 def find_source(settings: Mapping[str, str], folder: Path, say: Callable[[str], None]) -> Source:
     """Return the distribution's tarball, else its package of another suite, else the pinned release of kernel.org.
 
-    ``folder`` keeps what is downloaded. Raises RigError if none is available.
+    ``folder`` keeps the download. Raises RigError if none is available.
     """
     if not _tarball(settings, folder).is_file() and not _fetch_package(settings, folder, say):
         _download(settings, _tarball(settings, folder), say)
     path = _tarball(settings, folder)
-    with path.open("rb") as stream:
-        return Source(path, _release(path), hashlib.file_digest(stream, "sha256").hexdigest())
+    return Source(path, _release(path), file_sha256(path))
+
+
+def tree_source(tree: Tree) -> Source:
+    """Return the source that a commit of a user's repository is, by its name alone: nothing is read yet.
+
+    The commit's own hash stands for its content.
+    """
+    sha256 = hashlib.sha256(f"commit {tree.commit}".encode()).hexdigest()
+    return Source(tree.path, "", sha256)
+
+
+def pack(tree: Tree, path: Path) -> Source:
+    """Write the files of the tree's commit to the tarball ``path``. Raises RigError if git cannot."""
+    argv = ["git", "-C", str(tree.path), "archive", "--prefix=linux/", f"--output={path}", tree.commit]
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise RigError(f"git cannot be started: {error.strerror}", hint="apt-get install git") from error
+    if done.returncode:
+        said = done.stderr.strip() or f"exit status {done.returncode}"
+        hint = f"`git -C {shlex.quote(str(tree.path))} rev-parse HEAD` prints a commit that it has"
+        raise RigError(f"the commit {tree.commit} cannot be read: {said}", where=str(tree.path), hint=hint)
+    return replace(tree_source(tree), path=path, version=_release(path))
 
 
 def _tarball(settings: Mapping[str, str], folder: Path) -> Path:
-    """Return the distribution's tarball, archived, installed or fetched, else the place of the pinned release."""
+    """Return the distribution's tarball, archived, installed or fetched, else the path of the pinned release."""
     installed = Path(settings["distribution_tarball"])
     pinned = folder / f"linux-{settings['pinned']}.tar.xz"
     stored = [found for name in (installed.name, pinned.name) if (found := archived("source", name))]
@@ -51,7 +77,7 @@ def _tarball(settings: Mapping[str, str], folder: Path) -> Path:
 
 
 def _fetch_package(settings: Mapping[str, str], folder: Path, say: Callable[[str], None]) -> bool:
-    """Fetch the distribution's tarball from the ``suite`` in ``settings``; return whether that was possible."""
+    """Fetch the distribution's tarball from the ``suite`` in ``settings``; return whether that succeeded."""
     if "suite" not in settings:
         return False
     package, file = f"linux-source-{settings['series']}", settings["distribution_tarball"]
@@ -94,8 +120,7 @@ def _download(settings: Mapping[str, str], path: Path, say: Callable[[str], None
             f"no kernel source: {settings['distribution_tarball']} does not exist and {url} cannot be fetched: {error}",
             hint=f"apt-get install linux-source-{settings['series']}{suite}",
         ) from error
-    with partial.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = file_sha256(partial)
     if f"{found}  {url.rsplit('/', 1)[1]}" not in sums:
         partial.unlink()
         raise RigError(f"the SHA-256 of {url} is {found}, which is not in kernel.org's list")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of a kernel's build: the executable of a guest, or a Debian package for x86-64 machines.
+"""Build targets of a kernel: the executable of a guest, or a Debian package for x86-64 machines.
 
 Owns the differences between the two, and the content of a guest's kit. Must not touch the cache folder.
 """
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE_EPOCH = "1735689600"
-"""2025-01-01T00:00:00Z, the day of the image too: nothing in a package shows when it was built."""
+"""2025-01-01T00:00:00Z, as for the image: nothing in a package shows the time of its build."""
 BUILDER = {"KBUILD_BUILD_USER": "longfat", "KBUILD_BUILD_HOST": "longfat"}
 
 KIT = "kit.tar.gz"
-"""Parts of a guest's kernel with which it can be linked again, with further C files (``own_kernel``)."""
+"""The parts of a guest's kernel for linking it again with further C files (``own_kernel``)."""
 _KIT_HEADERS = ("include", "arch/um/include", "arch/x86/include", "arch/x86/um", "net/ipv4")
 _KIT_FILES = ("vmlinux.o", "init/version-timestamp.o", "arch/um/kernel/vmlinux.lds", "flags", "command")
 _NO_GUEST_HAS = ("dt-bindings", "drm", "media", "sound")  # a third of all headers
@@ -52,10 +52,10 @@ class Target:
 
 
 def _compile_guest(run: Run, make: list[str], tree: Path, version: str, digest: str) -> list[Path]:
-    """Build the executable of User-Mode Linux, which keeps the names of its functions, and its kit."""
+    """Build the executable of User-Mode Linux, with the names of its functions, and its kit."""
     run([*make, "linux"], KBUILD_BUILD_TIMESTAMP="@0", **BUILDER)
     run(["strip", "--strip-debug", "linux"])
-    # The command that compiled a file of TCP: others are compiled in the same way.
+    # The command that compiled one file of TCP serves for others.
     command = (tree / "net/ipv4/.tcp_cong.o.cmd").read_text().splitlines()[0].split(":=", 1)[1]
     (tree / "command").write_text(command.replace(r"\#", "#").replace("$$", "$"))
     with (tree / "Makefile").open("a") as makefile:
@@ -77,7 +77,7 @@ def _headers(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _compile_package(run: Run, make: list[str], tree: Path, version: str, digest: str) -> list[Path]:
-    """Build the package with image and modules, without the packages of headers, which nothing here uses.
+    """Build the package with image and modules, without packages of headers, which nothing here uses.
 
     Its release ends with the first digits of the digest: packages of two series can be installed side by side, and
     ``uname -r`` shows which one runs.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of a tree of files: a quick one of names, sizes and times, and one of every byte.
+"""Digests of a file tree: a quick one of names, sizes and times, and one of every byte.
 
 Must not know the purpose of a tree.
 """
@@ -12,11 +12,13 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-UNREADABLE = "unreadable: "  # prefix of the text that replaces a digest where a file cannot be read
+from longfat.system.files import file_sha256
+
+UNREADABLE = "unreadable: "  # prefix of the text that replaces the digest of an unreadable file
 
 
 def entries(folder: str, prefix: str = "", *, left_out: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield all entries below ``folder`` with their path inside it, sorted by name.
+    """Yield all entries below ``folder`` with their relative path, sorted by name.
 
     The folder with the path ``left_out`` is yielded without its content.
     """
@@ -28,7 +30,7 @@ def entries(folder: str, prefix: str = "", *, left_out: str = "") -> Iterator[tu
 
 
 def listing_digest(root: Path, *, left_out: str = "") -> str:
-    """Compute SHA-256 over path, mode, size and time of every file, and the target of every link.
+    """Return the SHA-256 of path, mode, size and time of every file, and the target of every link.
 
     The content of the folder ``left_out`` does not count.
     """
@@ -49,7 +51,7 @@ def listing_digest(root: Path, *, left_out: str = "") -> str:
 
 
 def tree_digest(root: Path) -> str:
-    """Compute SHA-256 over the path of everything below ``root``, the content of files and the target of links."""
+    """Return the SHA-256 of all paths below ``root``, the content of files and the target of links."""
     digest = hashlib.sha256()
     try:
         for path, entry in entries(str(root)):
@@ -64,9 +66,8 @@ def tree_digest(root: Path) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """Compute SHA-256 (hex) of a file; an error text if the file cannot be read."""
+    """Return the SHA-256 (hex) of a file, or an error text if it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(path)
     except OSError as error:
         return f"{UNREADABLE}{error}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole testbed as a container image, built by buildah from ``images/Containerfile``.
 
-Owns the build's context ``userland``: what this machine runs of the cache folder, and the Python packages.
+Owns the build context ``userland``: this machine's part of the cache folder, and the Python packages.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def build_oci(
 
 
 def _stage(top: Path, image: ImageBuild, root: Path, epoch: int) -> None:
-    """Fill ``top`` with the image, which is also in its cache folder: hard links of the same files."""
+    """Fill ``top`` with the image and the cache folder of the container, which hard-links to the image's files."""
     base = top.parent / "image"
     shutil.copytree(image.path, base, symlinks=True)
     for path in base.rglob("*"):
-        os.utime(path, (epoch, epoch), follow_symlinks=False)  # as buildah sets the times of all files
+        os.utime(path, (epoch, epoch), follow_symlinks=False)  # buildah gives all files this time
     images, roots = top / CACHE / "images" / image.path.parent.name, top / CACHE / "roots" / root.parent.name
     for folder in (top, images / "root", roots / "root"):
         shutil.copytree(base, folder, symlinks=True, copy_function=os.link, dirs_exist_ok=True)

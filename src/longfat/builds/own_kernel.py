@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of a study: a new build with its patches, and a new link with its C files.
+"""Kernels of a study: built with its patches, and linked with its C files.
 
-A kernel that is linked from its kit alone equals the kernel that the kit came with.
+A kernel linked from its kit alone equals the kernel from which the kit was taken.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def build_own_kernel(
 ) -> KernelBuild:
     """Return the guest's kernel with the files of a study, from the cache folder or built now.
 
-    Its digest covers the kernel without the C files, and these. Raises StudyError if a file does not compile, and
-    RigError as ``build_kernel`` does.
+    Its digest covers the kernel without the C files, and the C files. Raises StudyError if a file does not compile, and
+    RigError like ``build_kernel``.
     """
     patches = [piece.path for piece in own.patches]
-    base = build_kernel(name=own.base, patches=patches, kernels_folder=kernels_folder, say=say)
+    base = build_kernel(name=own.base, patches=patches, tree=own.tree, kernels_folder=kernels_folder, say=say)
     if not own.sources:
         return base
     digest = hashlib.sha256(base.digest.encode())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian packages that only some builds need, listed in the format of packages.txt.
+"""Debian packages for some builds, listed in the format of packages.txt.
 
-Finds missing packages. Must not install anything: the user decides.
+Finds missing packages. Must not install anything: that is the user's decision.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _require(missing: list[str], what: str, where: str | None = None) -> None:
 
 
 def missing_packages(listing: str, *, wanted: bool = False) -> list[str]:
-    """Return the packages whose program in PATH, or file, is missing; with ``wanted`` also those marked with ?."""
+    """Return the packages whose program or file is missing; with ``wanted`` including those marked with ?."""
     missing = []
     for line in listing.splitlines():
         if not line.strip() or line.startswith("#"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that a build runs: their environment, and the error when one fails. Must not know what they build."""
+"""Programs of a build: their environment, and the error of a failed one. Must not know what they build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OUTPUT_TAIL_CHARS = 2000
 
 
 def run_program(*argv: str | Path, hint: str | None = None, **environment: str) -> None:
-    """Run a program, also one for administrators. Raises RigError with the end of its output if it fails."""
+    """Run a program, from /sbin too. Raises RigError with the end of its output if it fails."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     try:
         done = subprocess.run(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guests' roots in the cache folder: the image with the guest's code, checked at each use.
+"""Roots of guests in the cache folder: the image with the guest's code, checked at each use.
 
 Owns the layout of ``<cache>/roots/<image>-<code>/``: ``root/`` with hard links to the image's files and, in ``code/``,
-its own files; ``root.json`` with the digest of ``code/``, which no guest can reach. Must not know what the code is: the
-caller adds it.
+its own files; ``root.json`` with the digest of ``code/``, out of reach of any guest. Must not know the code: the caller
+adds it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def open_root(
     """Return the root of this image and this code, from the cache folder or composed now (about a second).
 
     ``add_code`` fills ``code/`` of a root. Every use compares names, sizes and times of the image's files with those at
-    the image's build, and all bytes below ``code/`` with the original ones (some 50 ms). A damaged root is composed
-    again, with a message to ``say``. Raises RigError if that is not possible.
+    the build of the image, and all bytes below ``code/`` with the original ones (some 50 ms). A damaged root is
+    composed again, with a message to ``say``. Raises RigError if that is not possible.
     """
     folder = image.path.parents[2] / "roots" / f"{image.digest[:16]}-{code_digest[:16]}"
 

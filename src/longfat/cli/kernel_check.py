@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import asdict
+from typing import Annotated
 
 from rich.console import Console
+from typer import Option
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
@@ -20,20 +22,35 @@ from longfat.execute.record.measured import measured_digest
 from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
 from longfat.plan.model import PlannedRun
-from longfat.study.catalog.kernels import STACK_KERNELS
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS
 from longfat.study.catalog.stacks import STACKS
-from longfat.system.errors import RigError
+from longfat.system.errors import RigError, StudyError
 
 STUDY = "_canary"
 ERA = ("era",)
 """The experiments of the study that run under the era's stack; the others run under the study's own stack."""
 
 
-def kernel_check(out: Output, jobs: Jobs = None) -> bool:
+def kernel_check(
+    out: Output,
+    study: Annotated[str | None, Option("--study", help="check the kernels that this study changes instead")] = None,
+    jobs: Jobs = None,
+) -> bool:
     """Check in two minutes whether the kernels of the stacks behave as in the newest baseline of the evidence."""
-    return check_kernels(
-        open_backend(DEFAULT_BACKEND, kernel_settings(DEFAULT_BACKEND, *STACKS), say=out.print), jobs, out
-    )
+    settings = kernel_settings(DEFAULT_BACKEND, *STACKS)
+    if study is None:
+        return check_kernels(open_backend(DEFAULT_BACKEND, settings, say=out.print), jobs, out)
+    changed = find_study(study).own_kernels()
+    if not changed:
+        raise StudyError("no experiment of this study uses a kernel that the study changes", where=study)
+    if other := sorted({kernel.base for kernel in changed.values()} - {*STACK_KERNELS}):
+        raise StudyError(f"the check has no runs for {', '.join(other)}", where=study, hint=f"base: {DEFAULT_KERNEL}")
+    same = True
+    for name, kernel in changed.items():
+        say(out, f"{name}, instead of {kernel.base}:")
+        backend = open_backend(DEFAULT_BACKEND, {**settings, "own": {kernel.base: kernel}}, say=out.print)
+        same &= check_kernels(backend, jobs, out)
+    return same
 
 
 def check_kernels(backend: Backend, jobs: int | None, out: Output) -> bool:

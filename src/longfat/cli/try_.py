@@ -98,8 +98,16 @@ def _page(results: Path, folder: StudyFolder) -> Path:
 def names_of(dataset: Dataset, trial: Trial) -> dict[str, list[Run]]:
     """Return the valid runs of each point by its name: the factors that vary, as the options have them."""
     found: dict[str, list[Run]] = {}
-    order = list(trial.names)
-    for run in sorted(dataset.runs, key=lambda one: order.index(str(one.factors.get("algorithm", order[0])))):
+    orders = {"algorithm": tuple(trial.names), **trial.factors}
+
+    def place(run: Run) -> list[float]:
+        return [
+            values.index(value) if value in values else float(value) if isinstance(value, int) else 0
+            for name, values in orders.items()
+            for value in [run.factors.get(name, "")]
+        ]
+
+    for run in sorted(dataset.runs, key=place):
         if run.status != "ok":
             continue
         words = [str(run.factors["algorithm"])] if "algorithm" in run.factors else [run.experiment]

@@ -10,7 +10,7 @@ __all__ = ["OpenedStudy", "open_study"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import when needed: figures load matplotlib, which most commands do not need."""
+    """Import on first use: figures load matplotlib, which most commands do not need."""
     if name not in __all__:
         raise AttributeError(name)
     from longfat.data import opened

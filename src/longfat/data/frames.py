@@ -19,7 +19,7 @@ from longfat.study.schema.names import unknown
 from longfat.study.study import Study, SweptExperiment
 from longfat.system.errors import RigError, StudyError
 
-# Importing polars lets the kernel restart system calls after SIGINT, so that Ctrl-C would wait for their end.
+# Importing polars makes system calls restart after SIGINT, so that Ctrl-C would wait for their end.
 signal.siginterrupt(signal.SIGINT, True)
 
 VERDICTS = "verdicts"
@@ -123,7 +123,7 @@ def scan(folder: Path, table: str) -> pl.LazyFrame:
 
 
 def _types(experiment: SweptExperiment) -> Mapping[str, pl.DataType]:
-    """Return the columns of the factors of an experiment, with their types in the dataset."""
+    """Return the factor columns of an experiment, with their types in the dataset."""
     values = [{name: value} for name, values in experiment.factors.items() for value in values]
     schema = runs_schema(values)
     empty = pl.DataFrame(schema.empty_table())
@@ -131,7 +131,7 @@ def _types(experiment: SweptExperiment) -> Mapping[str, pl.DataType]:
 
 
 def _clean(names: Sequence[str]) -> list[pl.Expr]:
-    """Return expressions for null instead of the kernel's marks of missing values, and for names of states."""
+    """Return expressions that replace the kernel's missing-value numbers by null, and numbers of states by names."""
     nulls = [
         pl.when(pl.col(name) != none).then(pl.col(name)).alias(name)
         for name, none in SENTINELS.items()

@@ -57,7 +57,7 @@ class OpenedStudy:
         return frames.frame(self.dataset.folder, table, known.get(experiment or ""))
 
     def columns(self, table: str) -> pl.DataFrame:
-        """Describe the columns of such a frame: name, type, unit and meaning."""
+        """Describe the columns of a table: name, type, unit and meaning."""
         return frames.columns(self.frame(table), table, self.folder.study)
 
     @cached_property
@@ -78,7 +78,7 @@ class OpenedStudy:
         return drawing
 
     def show_others(self) -> Gallery:
-        """Draw and save every artifact of figures.yaml that was not drawn before."""
+        """Draw and save the artifacts of figures.yaml that ``show`` has not drawn."""
         others = [figure.artifact for figure in self.folder.figures.figures if figure.artifact not in self._drawn]
         for artifact in others:
             self.show(artifact)
@@ -107,7 +107,7 @@ class Gallery:
 
 @dataclass(frozen=True)
 class VerdictTable:
-    """Verdicts as text, one in a line."""
+    """Verdicts as text, one per line."""
 
     verdicts: tuple[Verdict, ...]
 
@@ -124,8 +124,8 @@ class VerdictTable:
 def open_study(name: str) -> OpenedStudy:
     """Open a study and its results.
 
-    The folders are named by LONGFAT_RESULTS and LONGFAT_STUDY, or else are ``results/<name>`` and
-    ``experiments/<name>`` of the checkout around the current folder. Raises StudyError for an unknown study.
+    The folders are LONGFAT_RESULTS and LONGFAT_STUDY if set, else ``results/<name>`` and ``experiments/<name>`` of the
+    checkout around the current folder. Raises StudyError for an unknown study.
     """
     here = Path.cwd()
     root = next((path for path in (here, *here.parents) if (path / "experiments" / name).is_dir()), here)

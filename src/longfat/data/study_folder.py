@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's folder, passed to all parts of a command, so that each of its files is read and checked once.
+"""A study's folder, which all parts of a command share, so that each of its files is read and checked once.
 
 Owns the names of the files, and the experiments of an artifact, which its figures and claims name. Must not know
 results.
@@ -28,7 +28,7 @@ from longfat.system.errors import Problem, StudyError
 from longfat.system.files import read_plain
 from longfat.system.trust import require_trust
 
-if TYPE_CHECKING:  # they need numpy, which a plan does not: each is imported when needed
+if TYPE_CHECKING:  # they load numpy, which a plan does not need, so they are imported on first use
     from longfat.figures.document import FiguresDocument
     from longfat.relations.claims import Claim
     from longfat.relations.headlines import HeadlinesDocument
@@ -40,7 +40,7 @@ FIGURES = "figures.yaml"
 HEADLINES = "headlines.yaml"
 README = "README.md"
 NOTES = "notes.md"
-SIMULATED = "ns2.json"  # verdicts and digests of runs in ns-2, which are no evidence
+SIMULATED = "ns2.json"  # verdicts and digests of runs in ns-2, which are not evidence
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class StudyFolder:
 
     @property
     def name(self) -> str:
-        """The name of the folder, which results also have."""
+        """The name of the folder, and of its results."""
         return self.path.resolve().name
 
     def assuming(self, given: Mapping[str, Scalar], only: Iterable[str] = ()) -> StudyFolder:
@@ -69,7 +69,7 @@ class StudyFolder:
 
     @cached_property
     def header(self) -> Header:
-        """The manifest without its experiments, which may be wrong."""
+        """The manifest without its experiments, which are not checked."""
         return header_of(self._source(MANIFEST))
 
     @cached_property
@@ -91,7 +91,7 @@ class StudyFolder:
         return (*(source.problem(finding) for finding in found), *study_warnings(source, self.study))
 
     def _other_name(self) -> Iterator[Finding]:
-        """Yield a name in the manifest that differs from the folder's."""
+        """Yield a finding if the manifest's name of the study differs from the folder's."""
         if self.study.name != self.name:
             message = f"{self.study.name!r} is not the name of the folder, {self.name!r}"
             yield Finding(
@@ -155,21 +155,25 @@ class StudyFolder:
     def own_kernels(self, stack: str | None = None) -> dict[str, OwnKernel]:
         """Return the kernels to which the study adds files, by name. Raises StudyError for a file without trust."""
         kernels = self.study.own_kernels(stack)
-        for kernel in kernels.values():
-            for piece in kernel.pieces:
-                require_trust(piece.path, self._content(piece.name))
+        for path, content in self._kernel_programs(kernels.values()):
+            require_trust(path, content)
         return kernels
 
     @property
     def programs(self) -> Iterator[bytes]:
-        """The content of the files that run with the user's rights: metrics, patches and C files."""
+        """The content of what runs with the user's rights: metrics, patches, C files, commits of kernel trees."""
         from longfat.metrics.registry import OWN_METRICS
 
         if self.has(OWN_METRICS):
             yield self._content(OWN_METRICS)
-        for kernel in self.study.own_kernels().values():
+        yield from (content for _, content in self._kernel_programs(self.study.own_kernels().values()))
+
+    def _kernel_programs(self, kernels: Iterable[OwnKernel]) -> Iterator[tuple[Path, bytes]]:
+        for kernel in kernels:
             for piece in kernel.pieces:
-                yield self._content(piece.name)
+                yield piece.path, self._content(piece.name)
+            if kernel.tree:
+                yield self.path / MANIFEST, f"the kernel's source is commit {kernel.tree.commit}".encode()
 
     def _content(self, file: str) -> bytes:
         """Return the content of a file. Raises StudyError if it is not a plain file of this folder."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build of a study's dataset: from lock and raw records to Parquet tables, their description and ``exclusions.csv``.
+"""Build of a study's dataset: Parquet tables, their description and ``exclusions.csv`` from lock and raw records.
 
 Equal input gives equal bytes: rows are in lock order, then by time, and contain no wall-clock time. Changes no raw
 record and computes no metric.
@@ -34,7 +34,7 @@ from longfat.system.errors import RecordError, RigError
 from longfat.system.store import draft
 
 DATASET = "dataset"
-GROUP_ROWS = 16384  # a reader of one run skips all groups that hold other runs only
+GROUP_ROWS = 16384  # a reader of one run skips the groups without its rows
 EXCLUSION_COLUMNS = ("run_id", "scenario", "repetition", "status", "reason")
 
 
@@ -146,7 +146,7 @@ def _runs_table(plan: Plan, outcomes: Mapping[str, _Outcome]) -> pa.Table:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Write a table; the differences of times need a quarter of the space of a dictionary."""
+    """Write a table, with times delta-encoded, in a quarter of the space of a dictionary."""
     times = {name: "DELTA_BINARY_PACKED" for name in table.column_names if name == "t_us"}
     others = [name for name in table.column_names if name not in times]
     form = {"compression": "zstd", "version": "2.6", "row_group_size": GROUP_ROWS}
@@ -154,7 +154,7 @@ def _write(table: pa.Table, path: Path) -> None:
 
 
 def _replace(folder: Path, study: str, tables: Mapping[str, pa.Table]) -> None:
-    """Write all tables, and replace the folder at once: it never contains a half-written dataset."""
+    """Write all tables and replace the folder atomically: it never contains a half-written dataset."""
     try:
         with draft(folder) as new:
             new.mkdir()

@@ -37,7 +37,7 @@ _UNITS = {
 
 
 def _column(table: str, name: str) -> Mapping[str, Any]:
-    """Return the keys of a column, laid under the table's own keys; empty for a column that only a study defines."""
+    """Return the keys of a column, overridden by the table's own; empty for a column that only a study defines."""
     return {**_COLUMNS.get(name, {}), **_TABLES.get(table, {}).get("own", {}).get(name, {})}
 
 
@@ -67,7 +67,7 @@ OF_KERNELS = tuple(SCHEMAS["sockets"].names[SCHEMAS["sockets"].get_field_index("
 """Columns of ``sockets`` that simulators lack; the last one is derived from others."""
 
 SENTINELS: Mapping[str, int] = {name: keys["none"] for name, keys in _COLUMNS.items() if "none" in keys}
-"""Numbers that the kernel writes before there is a value: null in a frame."""
+"""Numbers that stand for a missing value in the kernel: null in a frame."""
 
 STATES: Mapping[str, Mapping[str, str]] = _FILE["names"]
 """Names of the kernel's numbers, by column."""
@@ -84,7 +84,7 @@ def meaning(table: str, column: str) -> str:
 
 
 def unit(column: str) -> str:
-    """Return the unit of a column; "" if it has none, or, for a factor, if only the study defines it."""
+    """Return the unit of a column; "" if it has none, and for factors, whose units only the study knows."""
     if column.startswith(FACTOR_PREFIX):
         return ""
     by_name = next((name for end, name in _UNITS.items() if column.endswith(f"_{end}")), "")

@@ -77,7 +77,7 @@ class Dataset:
 
     @cached_property
     def computed(self) -> dict[Hashable, object]:
-        """Cached values of metrics, or the reasons why there are none."""
+        """Cached values of metrics, or the reasons for their absence."""
         return {}
 
     @cached_property

@@ -26,11 +26,11 @@ from longfat.study.traffic import TABLES as TRAFFIC_TABLES
 from longfat.study.traffic.kind import Table
 from longfat.system.errors import RecordError
 
-# Counters of a node that metrics read: segments in and out, retransmissions, and segments out of order.
+# Counters of a node that metrics use: segments in and out, retransmissions, and segments out of order.
 COUNTED = ("Tcp.InSegs", "Tcp.OutSegs", "Tcp.RetransSegs", "TcpExt.TCPOFOQueue")
 _NOT_SAMPLED = ("rate_bps", "capacity_bits")
 _SAMPLED = pa.schema([one for one in columns.SCHEMAS["queues"] if one.name not in _NOT_SAMPLED])  # of queues.csv
-TICK_US = 10_000  # of the kernel's clock for acknowledgments, at the least HZ
+TICK_US = 10_000  # tick of the kernel at the lowest HZ
 CLOSED = "7"  # TCP_CLOSE: the state of a connection's last sample
 
 
@@ -95,7 +95,7 @@ def receiving_time(
     """Return the times of a flow's first and last byte at its receiver; a flow of transfers begins at its start.
 
     A connection begins at the receiver one and a half round trips after the flow's start. After a lost SYN it begins
-    later: its end and its duration at the sender give this time, to a tick.
+    later: this time follows from its end and its duration at the sender, to a tick.
     """
     took_us = 8e6 * row["bytes_received"] / row["goodput_bps"] if row["goodput_bps"] else 0.0
     chosen = pc.and_(pc.equal(sockets["flow"], flow.name), pc.equal(sockets["state"], CLOSED))
@@ -134,7 +134,7 @@ def _sockets(path: Path, run_id: str) -> pa.Table:
 
 
 def _app_limited_us(sockets: pa.Table) -> pa.Array:
-    """Return each connection's time, since its first sample, without data to send or to be acknowledged."""
+    """Return each connection's idle time since its first sample, without data to send or unacknowledged data."""
     first: dict[tuple[str, int], int] = {}
     rows = zip(*(sockets[name].to_pylist() for name in ("flow", "stream", "t_us", "busy_us")), strict=True)
     idle = [
@@ -155,7 +155,7 @@ def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
     if not own.num_rows:
         return {"retrans_segments": None, "min_rtt_us": None}
     last = own.group_by("stream").aggregate([("retrans_total", "max")])
-    # Before its first sample of the RTT the kernel reports its greatest number, and simulators report 0.
+    # Before the first RTT sample the kernel reports its largest number, and simulators report 0.
     rtts = own["min_rtt_us"]
     known = rtts.filter(pc.and_(pc.greater(rtts, 0), pc.less(rtts, SENTINELS["min_rtt_us"])))
     return {
@@ -165,7 +165,7 @@ def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
 
 
 def _observed(table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]]], run_id: str) -> pa.Table:
-    """Return the rows of a traffic kind's table; from reports, one row for each report, by name."""
+    """Return the rows of a traffic kind's table; reports give one row each, sorted by name."""
     schema = columns.schema_of(table)
     if table.name not in told:
         return _read_csv(folder / table.file, schema, run_id)
@@ -199,7 +199,7 @@ def _counters(path: Path, run_id: str) -> pa.Table:
 
 
 def _with_rates(queues: pa.Table, spec: RunSpec) -> pa.Table:
-    """Add to the samples of queues the declared rate of each interface and its capacity so far; null without a rate."""
+    """Add each interface's declared rate and capacity so far to the samples of queues; null without a rate."""
     shaped = {port.name: port.egress for port in ports(spec) if port.egress.rate_bps}
     courses = {name: course(egress, spec.end_us) for name, egress in shaped.items()}
     names, times = queues["interface"].to_pylist(), queues["t_us"].to_pylist()
@@ -221,7 +221,7 @@ def _captured(folder: Path, schema: pa.Schema, run_id: str, spec: RunSpec) -> pa
 
 
 def join(schema: pa.Schema, parts: Iterable[pa.Table]) -> pa.Table:
-    """Join all parts in one table of contiguous columns: equal rows give equal bytes."""
+    """Join all parts into one table with contiguous columns, so that equal rows give equal bytes."""
     return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
 

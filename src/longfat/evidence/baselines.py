@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baselines: sets of kernel, image and guest code that behave the same.
+"""Baselines: sets of kernel, image and guest code with the same behaviour.
 
 Owns ``kernels/epochs/*.jsonl``. A baseline is defined by the measurements of the kernel regression check when it began;
 a combination of kernel, image and code belongs to it if the check measures the same. Runs nothing.
@@ -65,7 +65,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Member:
-    """A combination in a baseline, with date and reason: it began the baseline, or the check measures the same."""
+    """A combination in a baseline, with date and reason: it began the baseline, or the check gave equal digests."""
 
     combination: Combination
     date: str
@@ -74,21 +74,21 @@ class Member:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Combinations that behave the same: ``members`` by key, and ``canaries``, the digests of the check by run."""
+    """Combinations with the same behaviour: ``members`` by key, and ``canaries``, the digests of the check by run."""
 
     name: str
     canaries: Digests
     members: Mapping[str, Member]
 
     def compare(self, found: Digests) -> Verdict:
-        """Compare the digests of a check with the baseline; runs on one side only are ignored if any run is common."""
+        """Compare the digests of a check with the baseline, over the common runs, of which there must be one."""
         names = sorted({*found} & {*self.canaries})
         if not names:
             return Verdict(0, ("no run of this version's check is in the baseline",))
         return Verdict(len(names), tuple(name for name in names if found[name] != self.canaries[name]))
 
     def with_members(self, combinations: Iterable[Combination], date: str, how: str) -> Baseline:
-        """Return the baseline with further combinations; a known member stays unchanged."""
+        """Return the baseline with more combinations; known members stay unchanged."""
         new = {one.key: Member(one, date, how) for one in combinations}
         return Baseline(self.name, self.canaries, {**new, **self.members})
 
@@ -172,6 +172,6 @@ def _read(path: Path) -> Baseline:
 
 
 def _members(members: Iterable[Member]) -> dict[str, Member]:
-    """Return members by key, and the earlier one of duplicates."""
+    """Return members by key, the earlier one of duplicates."""
     ordered = sorted(members, key=lambda member: (member.date, member.how))
     return {member.combination.key: member for member in reversed(ordered)}

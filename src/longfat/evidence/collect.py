@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows from results: the values that claims and figures of the study read from each run of a results folder.
+"""Rows from results: the values of each run in a results folder that claims and figures of the study use.
 
-Owns the choice of runs that become evidence, and the reasons why others do not.
+Owns the choice of the runs that become evidence, and the reasons against the others.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from longfat.system.errors import RecordError, StudyError
 
 
 def require_repeatable(backend: str) -> None:
-    """Raise StudyError if a backend's runs do not repeat byte for byte."""
+    """Raise StudyError unless repeated runs of a backend are byte-identical."""
     if not traits_of(backend).own_world:
         hint = "only runs of the project's kernel in virtual time are byte-identical on all machines"
         raise StudyError(f"runs of backend {backend!r} make no evidence", hint=hint)
 
 
 def combination_of(plan: Plan) -> Combination:
-    """Return the combination that made the runs of a lock. Raises StudyError if such runs do not repeat."""
+    """Return the combination behind the runs of a lock. Raises StudyError if such runs cannot be repeated."""
     require_repeatable(plan.pins.get("backend", ""))
     return Combination.of(plan.pins)
 
 
 def collect(results: Path, folder: StudyFolder, baseline: str) -> tuple[Rows, list[str]]:
-    """Return the rows of a results folder for a baseline of a study, and what was left out, with reasons.
+    """Return the rows of a results folder for a baseline of a study, and the numbers of omitted runs, with reasons.
 
-    Raises StudyError when the lock is another study's, of another seed, or its runs cannot be repeated.
+    Raises StudyError if the lock has another study or seed, or its runs cannot be repeated.
     """
     study, plan = folder.study, read_lock(results / "lock.json")
     if plan.study != study.name:
@@ -60,7 +60,7 @@ def collect(results: Path, folder: StudyFolder, baseline: str) -> tuple[Rows, li
 
 
 class _Reader:
-    """Reads the rows of one dataset."""
+    """Reader of the rows of one dataset."""
 
     def __init__(self, folder: StudyFolder, dataset: Dataset, plan: Plan) -> None:
         study = folder.study
@@ -101,7 +101,7 @@ class _Reader:
         return found
 
     def values(self, run: Run) -> dict[str, Value]:
-        """Return the values that claims and figures read from a run."""
+        """Return the values of a run that claims and figures use."""
         wanted_here = self.selections.get((run.experiment, run.run_id), {})
         return {str(key): value_of(self.dataset, run, selection) for key, selection in wanted_here.items()}
 
@@ -124,7 +124,7 @@ def key_for(selection: Selection) -> ValueKey:
 
 
 def value_of(dataset: Dataset, run: Run, selection: Selection) -> Value:
-    """Return a value of a run, or the reason why it has none."""
+    """Return a value of a run, or the reason for its absence."""
     try:
         return metric_of_run(dataset, run, selection)
     except NoValue as error:
@@ -132,7 +132,7 @@ def value_of(dataset: Dataset, run: Run, selection: Selection) -> Value:
 
 
 def _seconds(results: Path, run: PlannedRun) -> float:
-    """Return the wall time of a recorded run, whose folder may have the name of another experiment that shares it."""
+    """Return the wall time of a recorded run; its folder may be named after another experiment with the same run."""
     name = run_folder_name("*", run.repetition, run.run_id)
     folder = next((results / "raw").glob(name), results / "raw" / name)
     try:

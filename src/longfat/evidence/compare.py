@@ -20,8 +20,8 @@ LEAST_SHARE = 20  # runs of the smallest sample in percent
 def sample_of(items: Sequence[tuple[str, str, Item]], wanted: str, seed: int) -> list[Item]:
     """Draw a number of items, or a percentage (``5%``, at least 20), by the seed.
 
-    Each item has a group and a name; the sample takes one of every group, then a second of every group, and so on. It
-    does not depend on the order of items. Raises ValueError.
+    Each item has a group and a name; the sample takes one item of every group, then a second one, and so on. It does
+    not depend on the order of items. Raises ValueError.
     """
     number = float(wanted.removesuffix("%"))
     if number <= 0 or (not wanted.endswith("%") and number != int(number)):
@@ -37,7 +37,7 @@ def sample_of(items: Sequence[tuple[str, str, Item]], wanted: str, seed: int) ->
 
 
 def difference(row: Row, dataset: Dataset, run: Run) -> str | None:
-    """Return the first difference between a run and its row: a value, else the digest of measurements; None if equal.
+    """Return the first difference between a run and its row, a value or the digest of measurements; None if equal.
 
     Values of a metric whose definition has changed are not compared.
     """

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criteria of a study's claims as they were when rows became evidence, and the claims whose criterion is younger.
+"""Criteria of a study's claims at the time when rows became evidence, and claims with a later criterion.
 
-Owns ``experiments/STUDY/criteria.jsonl``: lines that git merges by union, in any order, and that nothing ever
-removes or changes.
+Owns ``experiments/STUDY/criteria.jsonl``, an append-only file whose lines git merges by union, in any order.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ YOUNGER = "Criteria that differ from those recorded with the first runs, and are
 
 @dataclass(frozen=True)
 class Recorded:
-    """The criterion of a claim on a day (ISO 8601), and the number of rows about it that were evidence before."""
+    """The criterion of a claim on a day (ISO 8601), and the number of its rows that were evidence before."""
 
     claim: str
     day: str
@@ -88,7 +87,7 @@ def write_criteria(folder: Path, records: Records) -> None:
 
 
 def with_present(records: Records, claims: Sequence[Claim], study: Study, rows: Rows, day: str) -> Records:
-    """Return the records with the present criterion of each claim; ``rows`` is the evidence before the addition."""
+    """Return the records plus the present criterion of each claim; ``rows`` is the evidence before the addition."""
     counts = count_rows(claims, study, rows)
     new = [
         Recorded(name, day, counts[name], criterion)
@@ -104,7 +103,7 @@ def merge_criteria(one: Records, other: Records) -> Records:
 
 
 def count_rows(claims: Iterable[Claim], study: Study, rows: Rows) -> Mapping[str, int]:
-    """Return the number of rows of each claim's experiments, in all baselines, stacks and profiles."""
+    """Return, by claim, the number of rows of its experiments, in all baselines, stacks and profiles."""
     counts: Counter[str] = Counter()
     for place, of in rows.items():
         counts[place.experiment] += sum(row.withdrawn is None for row in of.values())
@@ -112,7 +111,7 @@ def count_rows(claims: Iterable[Claim], study: Study, rows: Rows) -> Mapping[str
 
 
 def younger(claims: Sequence[Claim], study: Study, rows: Rows, records: Records) -> Iterator[str]:
-    """Yield a line for each difference of a claim's criterion from its earliest record that `changes` does not list.
+    """Yield a line for each difference of a claim's criterion from its earliest record that `changes` lacks.
 
     A claim without rows is not compared. Each change needs its own entry in ``changes``, dated on or after the day of
     the earliest record.
@@ -147,7 +146,7 @@ def summary(claims: Sequence[Claim], study: Study, rows: Rows, records: Records)
 
 
 def _by_claim(records: Iterable[Recorded]) -> Records:
-    """Return records by claim, of equal criteria the earliest."""
+    """Return records by claim, the earliest one of equal criteria."""
     found: dict[str, dict[str, Recorded]] = {}
     for one in sorted(records, key=lambda one: (one.rows, one.day, one.sha256)):
         found.setdefault(one.claim, {}).setdefault(one.sha256, one)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of the evidence with the parent commit: rows that are new, and rows, values and records that are gone.
+"""Comparison of the evidence with the parent commit: new rows, and lost rows, values and records.
 
-A row is withdrawn and never removed, so whatever is gone is a fault. Needs git(1) and a parent commit.
+Rows are withdrawn and never removed, so every loss is a fault. Needs git(1) and a parent commit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def since_parent(root: Path, study: str | None = None) -> Since | None:
 
 
 def _losses(old: list[Row], now: list[Row]) -> Iterator[str]:
-    """Yield each row that is neither there nor withdrawn, and each value that is another or gone."""
+    """Yield each row that is missing without a withdrawal, and each changed or missing value."""
     present: dict[object, dict[str, float | str]] = {}
     for row in now:
         present.setdefault(row.outcome, {}).update(row.values)

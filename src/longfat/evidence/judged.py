@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts from evidence alone: the same engine over a dataset with values and no tables.
+"""Verdicts from evidence alone: the same judgement on a dataset that has values but no tables.
 
-Owns the choice of the profile on which a claim is judged.
+Owns the choice of the profile by which a claim is judged.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from longfat.study.study import Study
 from longfat.system.errors import StudyError
 
 PROFILES = ("paper", "steady", "quick", "smoke")
-"""A claim is judged on the first of these that has all its values, else on the first with evidence."""
+"""A claim is judged by the first of these profiles with all its values, else by the first with evidence."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim's verdict, and the profile whose runs it rests on; None without any run."""
+    """A claim's verdict, and the profile of its runs; None without a run."""
 
     verdict: Verdict
     profile: str | None
 
     @property
     def n(self) -> str:
-        """The number of observations, from the fewest of its comparisons to the most; "" without any."""
+        """The number of observations, as a range over its comparisons; "" without any."""
         counts = [item.n for item in self.verdict.evidence if item.n]
         if not counts:
             return ""
@@ -57,8 +57,8 @@ class Judged:
 class Evidenced:
     """A study with its evidence of one baseline and stack.
 
-    ``exclusions`` are counts of rows and values that do not count, with reasons; ``others`` has the number of runs of
-    other stacks, ``rows`` all rows of the baseline.
+    ``exclusions`` are the numbers of excluded rows and values, with reasons; ``others`` has the number of runs of other
+    stacks, ``rows`` all rows of the baseline.
     """
 
     folder: StudyFolder
@@ -82,12 +82,12 @@ class Evidenced:
 
     @property
     def runs(self) -> int:
-        """The number of runs that count."""
+        """The number of included runs."""
         return self.valid_runs[1]
 
     @property
     def valid_runs(self) -> tuple[int, int]:
-        """The number of valid runs, and of all that count."""
+        """The number of valid runs, and of all included runs."""
         kept = [row for ground in self.grounds for rows in ground.rows.values() for row in rows]
         return sum(row.measured is not None for row in kept), len(kept)
 
@@ -98,7 +98,7 @@ class Evidenced:
 
     @cached_property
     def criteria(self) -> Records:
-        """The criteria of the claims as they were when rows became evidence. Raises StudyError on a damaged file."""
+        """The criteria of the claims at the time when rows became evidence. Raises StudyError on a damaged file."""
         return read_criteria(self.folder.path)
 
     @property
@@ -124,7 +124,7 @@ class Evidenced:
         return tally(item.verdict.counted for item in self.judged)
 
     def judge(self, claim: Claim) -> Judged:
-        """Judge a claim on the first profile that has all its values, else on the first profile with a run of it."""
+        """Judge a claim by the first profile with all its values, else by the first profile with one of its runs."""
         found: list[Judged] = []
         for grounds, profile in self._all_grounds:
             verdict = decide(claim, grounds, self.folder.papers)
@@ -135,7 +135,7 @@ class Evidenced:
         return next((judged for judged in found if judged.profile), found[0])
 
     def value(self, expression: str) -> float | None:
-        """Return the value of an expression of relations by the first profile that has one; None if none has.
+        """Return the value of an expression from the first profile that has one; None if none has.
 
         Raises RelationError on a wrong expression.
         """
@@ -148,7 +148,7 @@ class Evidenced:
 
     @property
     def _all_grounds(self) -> list[tuple[Grounds, str | None]]:
-        """The runs on which claims are judged, by profile; an empty dataset without evidence."""
+        """The runs for judgement, by profile; without evidence an empty dataset."""
         nothing = Grounds(self.study, EvidenceDataset(self.folder.path))
         return [(ground.grounds, ground.profile) for ground in self.grounds] or [(nothing, None)]
 
@@ -194,7 +194,7 @@ def evidence_of(
         for place, row in ((place, row) for place, of in own.items() for row in of.values() if place.profile == one):
             if (fault := fault_of(row, place, planned, members)) is None:
                 counted.append(row)
-            elif not row.assuming:  # rows with other values of unknowns are expected here
+            elif not row.assuming:  # rows with other values of unknowns are not a fault
                 left_out[f"{one}: {fault}"] += 1
         if planned is not None:
             grounds.append(ground_of(folder.path, planned, counted, left_out))
@@ -206,5 +206,5 @@ def evidence_of(
 
 
 def without_runs(folder: StudyFolder, baseline: str) -> Evidenced:
-    """Return the evidence of a study without any run: all claims that need runs are not measured."""
+    """Return the evidence of a study without any run, in which no claim that needs runs is measured."""
     return Evidenced(folder, baseline, folder.study.header.stack, DEFAULT_BACKEND, (), (), {})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that a study reads from its runs: the selections of its claims, figures and tables.
+"""The values that a study needs from its runs: the selections of its claims, figures and tables.
 
-They depend on the study alone, not on the runs. Time series are not included: figures of them need the raw runs.
+They depend on the study alone. Time series are not included: figures of them need the raw runs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from longfat.study.study import Study
 def required_selections(study: Study, claims: Iterable[Claim], figures: FiguresDocument) -> tuple[Selection, ...]:
     """Return the selections of claims and figures, each of all runs of its experiment.
 
-    Metrics with several points in a run are left out. All runs of an experiment are read, because the engine may need
-    them to find the factors on which a metric depends.
+    Metrics with several points in a run are left out. All runs of an experiment are included, because judgement may
+    need them to find the factors that affect a metric.
     """
     found: list[Selection] = []
     for claim in claims:
@@ -40,7 +40,7 @@ def required_selections(study: Study, claims: Iterable[Claim], figures: FiguresD
 
 
 def selections_of_claim(claim: Claim, study: Study, values_of: ValuesOf | None = None) -> Iterator[Selection]:
-    """Yield the selections of a claim for all values of its loops: those in the study, or given by ``values_of``."""
+    """Yield the selections of a claim for all values of its loops, from the study or from ``values_of``."""
     for relation in claim.relations:
         for one in relation.selections(study, values_of):
             yield one

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A row of evidence: one run with the values that were read from it, as a line of text.
+"""A row of evidence: one run with its values, as a line of text.
 
 Owns the format of the line, the format of numbers (nine significant digits), and the merging of two rows of one run.
 Must not know the files of rows.
@@ -26,7 +26,7 @@ _KEY = re.compile(r"([a-z][a-z0-9_]*)@([0-9a-f]{8})(?:\[(.*)\])?")
 
 
 class Conflict(Exception):
-    """Two rows of one run that contradict each other; the text names the difference."""
+    """A contradiction between two rows of one run; the text names the difference."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,18 @@ class ValueKey:
         return cls(match[1], match[2], flow, parameters)
 
     def selection(self, experiment: str) -> Selection:
-        """Return the engine's selection for it in an experiment."""
+        """Return the selection of this value in an experiment."""
         return Selection(self.metric, experiment, (), self.flow, dict(self.parameters))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run. ``spec`` is the digest of its RunSpec with names instead of digests of kernel, image and code.
+    """One run. ``spec`` is the digest of its RunSpec with names instead of digests of kernel, image and code,
 
-    So it is equal for all members of a baseline; ``run_id`` and ``made``, the key of a combination, name the one that
-    ran. ``measured`` is the digest of the measurements; in an invalid run it is None, and ``reason`` is given.
+    so that all members of a baseline have the same. ``run_id`` and ``made``, the key of a combination, identify the one
+    that ran. ``measured`` is the digest of the measurements; in an invalid run it is None, and ``reason`` is given.
     ``assuming`` has values of the study's unknowns that differ from their defaults. A row with the reason ``withdrawn``
-    says that the row of this run with these measurements does not count, even if a merge brings it back.
+    excludes the row of this run with these measurements, even if a merge restores it.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -93,7 +93,7 @@ class Row:
 
     @property
     def outcome(self) -> tuple[str, int, str, str | None]:
-        """The run with its measurements, which a withdrawal names."""
+        """The run and its measurements, as in a withdrawal."""
         return self.scenario, self.repetition, self.spec, self.measured
 
     @property
@@ -152,14 +152,14 @@ def merge(one: Row, other: Row) -> Row:
         if one.values[name] != other.values[name]:
             raise Conflict(f"{name} is {one.values[name]!r} and {other.values[name]!r}")
     first = min(one, other, key=lambda row: (row.made, row.run_id))
-    # The run does not depend on an unknown that only one row mentions.
+    # An unknown that only one of the rows mentions does not affect the run.
     assuming = min(one.assuming, other.assuming, key=lambda given: (len(given), canonical_json(dict(given))))
     seconds, values = min(one.seconds, other.seconds), {**one.values, **other.values}
     return replace(first, seconds=seconds, values=values, assuming=assuming)
 
 
 def standing(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows without those that another row withdraws."""
+    """Return the rows that no other row withdraws."""
     every = list(rows)
     gone = {row.outcome for row in every if row.withdrawn is not None}
     return [row for row in every if row.withdrawn is not None or row.outcome not in gone]
@@ -170,7 +170,7 @@ def _outcome(row: Row) -> str:
 
 
 def canonical(value: Value) -> Value:
-    """Return a value with nine significant digits; a value that is not finite becomes a reason."""
+    """Return a value with nine significant digits; an infinite value or NaN becomes a reason."""
     if isinstance(value, str):
         return value
     return significant(value) if math.isfinite(value) else f"the value is {value}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensitivity of claims to unknowns: outcomes along the values of a setting that the paper does not state.
+"""Sensitivity of claims to unknowns: outcomes as a function of a setting that the paper does not state.
 
-Reads the committed evidence alone.
+Uses only the committed evidence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class At:
     words: Mapping[str, Word]
 
     def outcome(self, claim: str) -> Word:
-        """Return the verdict on a claim here."""
+        """Return the verdict on a claim at this value."""
         return self.words.get(claim, "undecided")
 
 
@@ -48,7 +48,7 @@ class Region:
 
 
 def regions(claim: str, tried: Collection[At], unknown: Unknown) -> tuple[Region, ...]:
-    """Return a claim's outcomes along the tried values, in order."""
+    """Return a claim's outcomes over the tried values, in ascending order."""
     ordered = sorted(tried, key=lambda at: _order(unknown, at.value))
     grouped = ((outcome, list(own)) for outcome, own in groupby(ordered, key=lambda at: at.outcome(claim)))
     return tuple(Region(outcome, own[0].value, own[-1].value) for outcome, own in grouped)
@@ -63,14 +63,14 @@ def _order(unknown: Unknown, value: Scalar) -> Fraction:
 
 
 def values_in(assumed: Iterator[Mapping[str, Scalar]], name: str, unknown: Unknown) -> tuple[Scalar, ...]:
-    """Return the values of an unknown in the evidence, with all others at their defaults; the default first."""
+    """Return the values of an unknown in evidence with defaults for all other unknowns; the default first."""
     found = [given[name] for given in assumed if set(given) == {name} and unknown.allows(given[name])]
     return tuple(dict.fromkeys((unknown.default, *sorted(found, key=lambda value: _order(unknown, value)))))
 
 
 @dataclass(frozen=True)
 class Condition:
-    """An unknown, its values in the evidence, and the outcomes along them of each claim that depends on it."""
+    """An unknown, its values in the evidence, and the outcomes of each claim that depends on it."""
 
     name: str
     unknown: Unknown
@@ -79,7 +79,7 @@ class Condition:
 
 
 def conditions(folder: StudyFolder, baselines: Sequence[Baseline]) -> Iterator[Condition]:
-    """Yield the conditions of a study's unknowns. A claim with equal evidence at every value does not depend on one."""
+    """Yield a condition for each unknown. A claim depends on it if its evidence differs between its values."""
     unknowns, with_evidence = folder.header.unknowns, baselines_with_evidence(folder.path)
     rows = read_rows(folder.path, folder.header.study, with_evidence[-1]) if unknowns and with_evidence else {}
     for name, unknown in unknowns.items():
@@ -96,7 +96,7 @@ def conditions(folder: StudyFolder, baselines: Sequence[Baseline]) -> Iterator[C
 def _tried(
     folder: StudyFolder, baselines: Sequence[Baseline], rows: Rows, name: str, values: Sequence[Scalar]
 ) -> tuple[list[At], dict[str, list[tuple[Evidence, ...]]]]:
-    """Judge, at each value of an unknown, the claims that read runs with other values of it.
+    """Judge, at each value of an unknown, the claims about experiments with runs at other values.
 
     Returns the verdicts by value, and by claim its evidence at each value for which it has runs.
     """

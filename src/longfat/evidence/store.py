@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of evidence: ``experiments/STUDY/evidence/BASELINE/STACK/PROFILE/EXPERIMENT.jsonl``, a line for each run.
+"""Files of evidence: ``experiments/STUDY/evidence/BASELINE/STACK/PROFILE/EXPERIMENT.jsonl``, one line per run.
 
-Owns reading with all problems at once, and writing in canonical order. After a merge by git, lines may be in any order
+Owns reading, with all problems at once, and writing in canonical order. After a merge by git, lines may be in any order
 and repeated.
 """
 
@@ -104,7 +104,7 @@ def merge_rows(one: Rows, other: Rows) -> Rows:
 
 
 def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
-    """Write the files whose content changes, remove files without a row, and return those written. Raises RigError."""
+    """Write the changed files and remove files without rows; return the written files. Raises RigError."""
     written = []
     for place, own in rows.items():
         path = place.path(folder)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evidence of one profile as the engine reads it: a dataset with values and no tables.
+"""The evidence of one profile in the form of a dataset, with values but without tables.
 
-Owns the reasons for which rows and values do not count. A row counts only if its spec equals the spec that the study
-now has for that scenario and repetition.
+Owns the reasons for excluding rows and values. A row counts only if its spec equals the spec that the study now has for
+that scenario and repetition.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Planned:
         return {scenario.name: scenario for scenario in found}
 
     def checked(self) -> Planned:
-        """Return itself. Raises StudyError on an unknown stack or profile."""
+        """Return this plan after a check. Raises StudyError on an unknown stack or profile."""
         _ = self.scenarios
         return self
 
@@ -59,7 +59,7 @@ class Planned:
         return self._known[key]
 
     def fault(self, row: Row) -> str | None:
-        """Return the reason why a row is not of a run of the study; None if it is."""
+        """Return the reason why a row does not belong to a run of the study; None if it does."""
         run = self.run(row.scenario, row.repetition)
         if run is None:
             return "of scenarios that the study does not have"
@@ -75,12 +75,12 @@ class EvidenceDataset(Dataset):
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """The runs that count, and a missing run for each scenario without any."""
+        """The included runs, and a missing run for each scenario without any."""
         return self.found
 
     @cached_property
     def computed(self) -> dict[Hashable, object]:
-        """The values, by the keys of the engine."""
+        """The values, by the keys of ``Dataset.computed``."""
         return {**self.values}
 
     def _read(self, table: str, **options: object) -> NoReturn:
@@ -89,7 +89,7 @@ class EvidenceDataset(Dataset):
 
 @dataclass(frozen=True)
 class Ground:
-    """The evidence of one profile, on which claims are judged; ``rows`` are those that count, by scenario."""
+    """The evidence of one profile, by which claims are judged; ``rows`` are the included ones, by scenario."""
 
     planned: Planned
     grounds: Grounds
@@ -102,7 +102,7 @@ class Ground:
 
     @property
     def repetitions(self) -> str:
-        """A sentence about the number of repetitions, of those that were stated before the runs."""
+        """A sentence that compares the number of repetitions with the number that was stated before the runs."""
         counts = sorted(len(rows) for rows in self.rows.values())
         stated = self.planned.study.header.stated_repetitions
         found = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
@@ -111,7 +111,7 @@ class Ground:
 
 
 def ground_of(folder: Path, planned: Planned, rows: Iterable[Row], left_out: Counter[str]) -> Ground:
-    """Return the ground of rows that count; values that do not count are counted in ``left_out`` by reason."""
+    """Return the ground of rows; excluded runs and values are counted in ``left_out`` by reason."""
     counted: dict[str, list[Row]] = {}
     for row in rows:
         counted.setdefault(row.scenario, []).append(row)
@@ -136,16 +136,16 @@ def ground_of(folder: Path, planned: Planned, rows: Iterable[Row], left_out: Cou
 
 
 def _gap(rows: Sequence[Row]) -> int | None:
-    """Return the first missing repetition of rows in order; None if they are 1 to n.
+    """Return the first missing repetition of sorted rows; None if they are 1 to n.
 
-    A row that was left out on purpose must not go unnoticed, so no run of such a scenario counts.
+    A gap may be a deliberate omission, so no run of such a scenario counts.
     """
     numbers = [row.repetition for row in rows]
     return next((k for k in range(1, len(numbers) + 1) if numbers[k - 1] != k), None if numbers else 1)
 
 
 def fault_of(row: Row, place: Place, planned: Planned | None, members: Mapping[str, object]) -> str | None:
-    """Return the reason why a row does not count, in the plural; None if it counts."""
+    """Return the reason for excluding a row, in the plural; None if it counts."""
     if row.withdrawn is not None:
         return f"runs that were withdrawn ({row.withdrawn})"
     if row.made not in members:
@@ -160,7 +160,7 @@ def fault_of(row: Row, place: Place, planned: Planned | None, members: Mapping[s
 
 
 def _computed(run: Run, row: Row, left_out: Counter[str]) -> Iterator[tuple[Hashable, float | str]]:
-    """Yield the row's values, except values of a metric that is gone or has another definition now."""
+    """Yield the row's values, except values of a metric that was removed or redefined."""
     for name, value in row.values.items():
         key = ValueKey.read(name)
         what = key_of(run, key.selection(run.experiment))

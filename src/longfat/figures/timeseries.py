@@ -41,12 +41,13 @@ _COLUMNS = {
     "srtt": ("srtt_ms", 1e-3, "smoothed RTT (ms)"),
     "queue": ("backlog_packets", 1.0, "bottleneck queue (packets)"),
     "rtt": ("rtt_ms", 1e-3, "RTT (ms)"),
+    "fairness": ("jain", 1.0, "Jain's index of the flows' rates"),
     "throughput": ("throughput_bytes_per_s", 1.0, "throughput (bytes/s)"),
 }
 """By value of ``what`` the column of the data, the factor of its values, and the label of the axis."""
 
 # A rate is an average over time: a slanted line would hide a pause.
-_STEPS = {"throughput": "steps-pre", "acknowledged_rate": "steps-mid"}
+_STEPS = {"throughput": "steps-pre", "acknowledged_rate": "steps-mid", "fairness": "steps-mid"}
 _WINDOWS = {"cwnd": "congestion window", "ssthresh": "ssthresh", "dwnd": "delay window"}
 _UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
 _SECOND_US = 1e6
@@ -58,15 +59,18 @@ class TimeSeries(Figure):
     Outstanding data and throughput come from captures, RTTs from pings, the queue from the slowest port, all other
     quantities from samples of the sending sockets. For a flow with several connections, the window belongs to the
     first, and the acknowledged rate is the sum of all. For UDP traffic, the rate is the rate of received packets.
+    Fairness is among all flows of a run, while all of them send.
     """
 
     artifact: f.Name = Field(alias="timeseries")
     runs: RunsText = Field(description="the runs, and the flow: `slow-start, standard, flow=stream1`")
-    what: Literal["outstanding", "throughput", "cwnd", "acknowledged_rate", "rtt", "srtt", "queue"] = Field(
+    what: Literal["outstanding", "throughput", "cwnd", "acknowledged_rate", "rtt", "srtt", "queue", "fairness"] = Field(
         "outstanding", description="the quantity over time"
     )
     also: tuple[Literal["ssthresh", "dwnd"], ...] = Field((), description="further curves next to cwnd")
-    interval: f.Interval | None = Field(None, description="averaging time of the acknowledged rate (default 1 s)")
+    interval: f.Interval | None = Field(
+        None, description="averaging time of the acknowledged rate and of fairness (default 1 s)"
+    )
     series: f.FactorName | None = Field(None, description="a curve for each value of this factor")
     panels: f.FactorName | None = Field(None, description="axes for each value of this factor")
     flows: dict[f.Name, f.Text] = Field({}, description="several flows, with their names in the legend")
@@ -77,8 +81,8 @@ class TimeSeries(Figure):
 
     def faults(self) -> Iterator[Finding]:
         """Yield forbidden combinations of keys."""
-        if self.interval and self.what != "acknowledged_rate":
-            yield Finding(("interval",), "needs what: acknowledged_rate")
+        if self.interval and self.what not in ("acknowledged_rate", "fairness"):
+            yield Finding(("interval",), "needs what: acknowledged_rate or fairness")
         if self.also and (self.what != "cwnd" or self.series or self.flows):
             yield Finding(("also",), "needs what: cwnd, without series and flows")
         if self.flows and self.series:
@@ -121,7 +125,9 @@ class TimeSeries(Figure):
             if probes.ping is None:
                 yield Finding(("what",), f"experiment {experiment.id!r} has no pings", "probes: {ping: 100 ms}")
             return
-        if self.what == "queue":
+        if self.what == "fairness" and len(experiment.flows) < 2:
+            yield Finding(("what",), f"experiment {experiment.id!r} has a single flow")
+        if self.what in ("queue", "fairness"):
             return
         flows, kind = list(experiment.flows), "flows"
         if self.captured:
@@ -234,6 +240,8 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
         return _acknowledged(dataset, run, flow, spec.interval.value if spec.interval else _SECOND_US)
     if what == "rtt":
         return dataset.pings(run.run_id)
+    if what == "fairness":
+        return _fairness(RunData(dataset, run), spec.interval.value if spec.interval else _SECOND_US)
     if spec.captured:
         return dataset.throughput(run.run_id, flow) if what == "throughput" else dataset.outstanding(run.run_id, flow)
     if what == "queue":
@@ -258,6 +266,27 @@ def _queue(dataset: Dataset, run: Run) -> Series:
         if (own := slowest & (ports["interface"] == name)).any()
     ]
     return max(found, key=lambda series: series.values.max(), default=Series(np.zeros(0), np.zeros(0)))
+
+
+def _fairness(data: RunData, interval_us: float) -> Series:
+    """Return Jain's index of the flows' acknowledged rates in each interval, at the middle of the interval."""
+    streams = data.streams()
+    try:
+        span = data.together()
+        each = rates_mbps(list(streams.values()), span, interval_us)
+    except NoValue:  # a flow did not send, or all together less than an interval
+        return Series(np.zeros(0), np.zeros(0))
+    owners = np.array([flow for flow, _ in streams])
+    rates: Array = np.array([each[:, owners == flow].sum(axis=1) for flow in dict.fromkeys(owners)]).T
+    busy = rates.any(axis=1)
+    middles: Array = span.start_us + interval_us * (np.arange(len(rates), dtype=np.float64) + 0.5)
+    return Series(middles[busy], jain(rates[busy]))
+
+
+def jain(rates: Array) -> Array:
+    """Return Jain's index of each row of rates, (sum x)^2 / (n sum x^2); no row is all zero."""
+    index: Array = rates.sum(axis=1) ** 2 / (rates.shape[1] * (rates**2).sum(axis=1))
+    return index
 
 
 def _acknowledged(dataset: Dataset, run: Run, flow: str | None, interval_us: float) -> Series:

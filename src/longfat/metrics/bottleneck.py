@@ -11,14 +11,14 @@ import numpy as np
 from longfat.metrics.data import Array, Bottleneck, NoValue, Received, inside
 from longfat.metrics.registry import metric
 
-FRAME_BYTES = 1 << 16  # the largest frame with segmentation offload, which leaves the queue before it leaves the wire
+FRAME_BYTES = 1 << 16  # the largest frame with segmentation offload; a frame leaves the queue before the wire
 
 
 @metric("%", "link utilisation of the bottleneck", bounds=(0, 100), name="utilisation")
 def utilisation_percent(port: Bottleneck, since_us: float, until_us: float | None = None) -> float:
     """Bytes that left the port, in percent of the capacity of its rate over time, in the window.
 
-    From the first to the last sample of the window. Bytes of whole frames count: a busy link is at 100.
+    Counted from the first to the last sample of the window, with the bytes of whole frames: a busy link is at 100.
     """
     sent_bits, capacity_bits = (
         8 * _grown(port.t_us, port.sent_bytes, since_us, until_us)[0],
@@ -27,7 +27,7 @@ def utilisation_percent(port: Bottleneck, since_us: float, until_us: float | Non
     if capacity_bits <= 0:
         raise NoValue("the link can carry nothing in the window")
     if capacity_bits < sent_bits < capacity_bits + 8 * FRAME_BYTES:
-        return 100.0  # a frame has left the queue, but not yet the wire
+        return 100.0  # one frame has left the queue but not yet the wire
     return float(100 * sent_bits / capacity_bits)
 
 

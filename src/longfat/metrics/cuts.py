@@ -21,16 +21,16 @@ CUT_STATES = (2, 3, 4)  # CWR, Recovery, Loss; a window is cut on entering them
 def cuts(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
     """Number of cuts of the congestion window within the window of time.
 
-    A cut is a step of ca_state from Open or Disorder into CWR, Recovery or Loss, or a fall of ssthresh between
-    two samples in Open or Disorder: a cut that began and ended between them. If a CCA lowers ssthresh to leave slow
-    start early (CUBIC's HyStart, Vegas), this counts, too.
+    A cut is a change of ca_state from Open or Disorder to CWR, Recovery or Loss, or a decrease of ssthresh between two
+    samples in Open or Disorder: a cut that began and ended between them. If a CCA reduces ssthresh to leave slow start
+    early (CUBIC's HyStart, Vegas), this counts, too.
     """
     return float(len(cut_times_us(samples, since_us, until_us)))
 
 
 @metric("segments", "smallest congestion window after the first cut", bounds=(0, np.inf), name="after_first_cut")
 def after_first_cut_segments(samples: Connection) -> float:
-    """Smallest congestion window in segments from the first cut until ca_state is back in Open, or to the end."""
+    """Smallest congestion window in segments from the first cut until ca_state is Open again, or until the end."""
     return float(samples.cwnd[_lowest_after_first_cut(samples)[1]])
 
 
@@ -39,7 +39,7 @@ def first_recovery_s(samples: Connection) -> float:
     """Seconds from the first cut until the congestion window is back at its value in the sample before the cut.
 
     A window one segment smaller counts as recovered: if the receiver limits the window, the last segment depends on
-    rounding. The search begins at the smallest window after the cut, because a cut takes some time.
+    rounding. The search begins at the smallest window after the cut, because a cut is not instantaneous.
     """
     cut, lowest = _lowest_after_first_cut(samples)
     before = samples.cwnd[cut - 1]
@@ -62,7 +62,7 @@ def window_at_segments(samples: Connection, at_us: float) -> float:
 
 
 def cut_places(samples: Samples) -> npt.NDArray[np.intp]:
-    """Return the places of the first sample after each cut; each has a sample before it."""
+    """Return the index of the first sample after each cut; a sample precedes each."""
     within = np.isin(samples.ca_state, CUT_STATES)
     entered = ~within[:-1] & within[1:]
     between = ~within[:-1] & ~within[1:] & (np.diff(samples.ssthresh) < 0)
@@ -78,7 +78,7 @@ def cut_times_us(samples: Samples, since_us: float | None, until_us: float | Non
 
 
 def _lowest_after_first_cut(samples: Samples) -> tuple[int, int]:
-    """Return the places of the first cut, and of the smallest window from it to the first sample in Open."""
+    """Return the indices of the first cut, and of the smallest window from there to the first sample in Open."""
     places = cut_places(samples)
     if not len(places):
         raise NoValue("the congestion window was never cut")
@@ -90,9 +90,9 @@ def _lowest_after_first_cut(samples: Samples) -> tuple[int, int]:
 
 @metric("segments/s", "growth of the congestion window", bounds=(0, np.inf))
 def window_growth(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
-    """Growth of the window in segments per second, over its time in congestion avoidance.
+    """Growth of the window in segments per second of congestion avoidance.
 
-    Measured over pairs of samples at or above ssthresh, without a cut at or between them.
+    Measured over pairs of consecutive samples at or above ssthresh, without a cut at or between them.
     """
     chosen = inside(samples.t_us, since_us, until_us)
     calm = chosen & ~np.isin(samples.ca_state, CUT_STATES) & (samples.cwnd >= samples.ssthresh)

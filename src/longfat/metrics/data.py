@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of metrics: the data of one run, and the sources that a metric's signature may name. Defines no metric."""
+"""The input of metrics: the data of one run, and the sources for the arguments of a metric. Defines no metric."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]  # one-dimensional unless stated
 
 
 class NoValue(Exception):
-    """The lack of a value; the text is the reason."""
+    """Absence of a value; the text is the reason."""
 
 
 class OutOfBounds(NoValue):
@@ -56,7 +56,7 @@ class Samples:
         return replace(self, **arrays)
 
     def acked_by(self, t_us: Array) -> Array:
-        """Interpolate the bytes acknowledged at these times between the beginning, the samples and the end."""
+        """Return the bytes acknowledged at these times, interpolated between beginning, samples and end."""
         end_us, end_acked = ([value] for value in self.end) if self.end else ([], [])
         times, acked = np.concatenate((self.t_us, end_us)), np.concatenate((self.acked, end_acked))
         began = min(self.began_us, float(times[0]))
@@ -77,7 +77,7 @@ class Point:
     """One value of a metric with several values in a run, and the arguments of a formula at this point, by name.
 
     The first argument identifies the point. For an argument that is an array, the formula's value is the mean over the
-    array. ``give`` is the uncertainty of the value to either side, such as a segment of a window.
+    array. ``give`` is the uncertainty of the value in both directions, such as one segment of a window.
     """
 
     value: float
@@ -201,7 +201,7 @@ class RunData:
         return self.flows
 
     def together(self) -> Span:
-        """Return the time from the last flow's first byte to the first flow's end. Raises NoValue without a flow."""
+        """Return the time from the latest first byte to the earliest end of the flows. Raises NoValue without any."""
         rows = self.flow_rows()
         return Span(max(row["first_byte_us"] for row in rows), min(row["end_us"] for row in rows))
 
@@ -259,7 +259,7 @@ def inside(t_us: Array, since_us: float | None, until_us: float | None) -> npt.N
 
 
 def union_us(spans: Iterable[tuple[float, float]]) -> float:
-    """Return the length of the union of spans, each from its start to its end."""
+    """Return the length of the union of time spans, each given by start and end."""
     total, until = 0.0, -np.inf
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, until))
@@ -268,7 +268,7 @@ def union_us(spans: Iterable[tuple[float, float]]) -> float:
 
 
 def slowest(ports: Sequence[Port], hosts: Collection[str]) -> Port:
-    """Return the router port of the least capacity. Raises NoValue unless there is exactly one."""
+    """Return the router port with the smallest capacity. Raises NoValue unless there is exactly one."""
     found = [port for port in ports if port.node not in hosts]
     least = min((port.capacity_bits[-1] for port in found), default=0)
     found = [port for port in found if port.capacity_bits[-1] == least]

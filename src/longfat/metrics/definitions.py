@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digest of a metric's definition: the code of its function, and of the functions and constants that it uses.
+"""The digest of a metric's definition: its function, and the functions and constants that it uses.
 
-Stored values (``longfat.evidence``) belong to one definition. It excludes the code that reads the tables, whose changes
-a repeated run reveals.
+Stored values (``longfat.evidence``) belong to one definition. The code that reads tables is excluded; a repeated run
+reveals its changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOT = ("longfat.metrics.data", "longfat.metrics.registry")
 
 
 def definition_digest(metric: Metric) -> str:
-    """Return the first 8 hexadecimal digits of a SHA-256 that is independent of name, meaning and docstring."""
+    """Return 8 hexadecimal digits of a SHA-256 that do not depend on name, meaning and docstring."""
     return _digest(metric.function)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Epochs of congestion avoidance, from a loss to the next, and the growth of the window in them.
+"""Congestion-avoidance epochs, from one loss to the next, and the growth of the window in them.
 
 Recovery and slow start, in which the window is below ssthresh, belong to no epoch. Metrics of studies use this module.
 """
@@ -18,14 +18,14 @@ OPEN_STATES = (0, 1)  # TCP_CA_Open and TCP_CA_Disorder (linux/tcp.h): no reduct
 
 @dataclass(frozen=True)
 class Epoch:
-    """The samples between two losses, and the window at the loss before them: None for the first epoch."""
+    """The samples between two losses, and the window at the preceding loss, None for the first epoch."""
 
     samples: Samples
     window_before: float | None
 
     @property
     def left(self) -> float:
-        """The share of the window that the loss before left: ssthresh, at which recovery ends, over the window."""
+        """Share of the window that the preceding loss left: ssthresh, at which recovery ends, over the window."""
         assert self.window_before is not None
         return float(self.samples.ssthresh[0]) / self.window_before
 
@@ -52,7 +52,7 @@ def epochs(samples: Samples) -> list[Epoch]:
 
 
 def after_losses(samples: Samples) -> list[tuple[Epoch, float]]:
-    """Return the epochs after a loss in congestion avoidance, each with the window at this loss."""
+    """Return the epochs that follow a loss in congestion avoidance, each with the window at this loss."""
     return [(epoch, epoch.window_before) for epoch in epochs(samples) if epoch.window_before is not None]
 
 
@@ -74,7 +74,7 @@ def rounds(samples: Samples) -> Array:
 
 
 def rtts_to_reach(samples: Samples, window: float) -> float:
-    """Return the RTTs until the window has a size, interpolated between samples. Raises NoValue if it never has."""
+    """Return the RTTs until the window reaches a size, by interpolation. Raises NoValue if it never does."""
     above = np.flatnonzero(samples.cwnd >= window)
     if not len(above):
         raise NoValue(f"the window does not reach {window:.0f} segments")

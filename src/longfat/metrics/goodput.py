@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of each flow's data: goodput, shares, transfers, and the fairness among flows.
+"""Metrics of received data: goodput, shares, transfers, and the fairness among flows.
 
 The goodput of a flow is a mean over its receiving time, from the start of its connection at the receiver to its last
 byte. The goodput of several flows is the sum of their bytes over the union of their receiving times. Shares and
@@ -136,7 +136,7 @@ def of_flows(column: str, what: str, flows: Sequence[Row], flow: str | None) -> 
 
 
 def _at_once(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows. Raises NoValue unless all flows receive at the same time."""
+    """Return the rows. Raises NoValue unless the receiving times of all flows overlap."""
     carrying = [row for row in rows if row["bytes_received"]]
     if carrying and max(row["first_byte_us"] for row in carrying) >= min(row["last_byte_us"] for row in carrying):
         raise NoValue("the flows receive one after the other, and a share is one of the same time")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effect of new flows on an established flow: harm, and the time until the path is shared.
+"""The effect of new flows on an established flow: harm, and the convergence time.
 
-A flow is alone from its start to the start of the next flow, and in company from the start of the last flow to the end
-of the first. The first ``settle_us`` of each time do not count.
+A flow is alone from its start to the start of the next flow, and competes from the start of the last flow to the end of
+the first. The first ``settle_us`` of both times do not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SETTLE_US = 5e6
 
 @metric("", "harm to the goodput", bounds=(-np.inf, 1), source=WARE)
 def harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SETTLE_US) -> float:
-    """Share of the flow's rate that competing flows take: (alone - in company) / alone.
+    """Share of the flow's rate that competing flows take: (alone - competing) / alone.
 
     1 means starvation, 0 no harm, and a negative value a gain.
     """
@@ -35,7 +35,7 @@ def harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SETTLE_U
 
 @metric("", "harm to the delay", bounds=(-np.inf, 1), source=WARE)
 def delay_harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SETTLE_US) -> float:
-    """Share of the flow's mean RTT added by competing flows: (in company - alone) / in company.
+    """Share of the flow's mean RTT added by competing flows: (competing - alone) / competing.
 
     The RTT is the kernel's smoothed RTT (tcp_info tcpi_rtt).
     """
@@ -45,9 +45,9 @@ def delay_harm(rows: FlowRows, flows: EachFlow, flow: str, settle_us: float = SE
 
 @metric("s", "time until a new flow has its share", bounds=(0, np.inf), source="RFC 5166, section 2.3")
 def convergence(rows: FlowRows, flows: EachFlow, part_segments: float, interval_us: float = 1e6) -> float:
-    """Seconds from the start of the last flow to the first interval with this part of an equal share.
+    """Seconds from the start of the last flow until it has this part of its fair share in an interval.
 
-    If the flow never reaches this part, the value is its whole sending time, a lower bound. ``part`` is a number.
+    If the flow never reaches it, the value is its whole sending time, a lower bound. ``part`` is a number.
     """
     last = max(rows, key=lambda row: float(row["start_us"]))
     span = Span(float(last["start_us"]), float(min(row["end_us"] for row in rows)))
@@ -70,7 +70,7 @@ def least_share(connections: Connections, span: Together) -> float:
 
 
 def alone_and_in_company(rows: Sequence[Row], flow: str, settle_us: float) -> tuple[Span, Span]:
-    """Return the flow's time alone and its time in company. Raises NoValue if it lacks one of them."""
+    """Return the flow's time alone and its time with competing flows. Raises NoValue if one of them is missing."""
     own = next(row for row in rows if row["flow"] == flow)
     starts = [float(row["start_us"]) for row in rows if row["flow"] != flow]
     if not starts:

@@ -25,8 +25,8 @@ Runs = Mapping[Hashable, float]  # the value of one scenario in each block
 def prior_of(sisters: Sequence[Runs]) -> Prior:
     """Return the prior from the values of sister scenarios with two runs or more.
 
-    Its size is the mean of the variances, so that quiet scenarios do not dominate. Its weight decreases with the
-    scatter of the variances beyond chance. Too few sisters give no prior.
+    Its size is the mean of the variances, so that scenarios with little variance do not dominate. Its weight decreases
+    with the scatter of the variances beyond chance. Too few sisters give no prior.
     """
     known = [one for one in sisters if len(one) > 1]
     variances = np.array([np.var(list(one.values()), ddof=1) for one in known])
@@ -42,7 +42,7 @@ def prior_of(sisters: Sequence[Runs]) -> Prior:
 
 
 def _together(sisters: Sequence[Runs]) -> float:
-    """Return the p value of the F test of independent blocks, over the sisters with the same blocks."""
+    """Return the p value of the F test for independent blocks, over the sister scenarios with the same blocks."""
     if not sisters:
         return 1.0
     blocks = max((frozenset(one) for one in sisters), key=len)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates other than means: a median with its rank interval, a rank or count by bootstrap, and a largest estimate.
+"""Estimates other than means: a median with a rank interval, a rank or count by bootstrap, and a maximum.
 
 All have the methods of an ``Estimate``. Owns their precision with few runs (docs/verdicts.md).
 """
@@ -107,7 +107,7 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Widest:
-    """The largest of several estimates, one for each pair."""
+    """The largest of several estimates, one for each pair of values."""
 
     of: tuple[Judged, ...]
 
@@ -159,7 +159,7 @@ Judged = Estimate | Median | Sampled | Widest  # a value that is compared with l
 
 
 def bootstrapped(samples: Sequence[Sample], of: Callable[[Sequence[Sample]], float]) -> tuple[float, ...]:
-    """Return a statistic of resamples, the same each time; a single repetition gives its own value.
+    """Return a statistic of all resamples, with a fixed seed; a single repetition has a single sample.
 
     A resample has n - 1 of the n repetitions, drawn with replacement, which corrects for small n.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of outstanding data, from the series that tcptrace extracts from a capture.
+"""Metrics of outstanding data, from tcptrace's series of a capture.
 
 Fits use the median level of each base RTT: outstanding data changes with each packet and each acknowledgement, and the
 window rules under study are defined per RTT.
@@ -13,7 +13,7 @@ from longfat.dataset.load import Series
 from longfat.metrics.data import Array, BaseRtt, NoValue, Outstanding
 from longfat.metrics.registry import metric
 
-LEAST_INTERVALS = 4  # fewer points than this do not determine a straight line
+LEAST_INTERVALS = 4  # points for a straight line
 RECOVERY_RTTS = 10  # fast recovery from one lost packet takes about two RTTs
 
 
@@ -32,8 +32,8 @@ def before_drop_bytes(series: Outstanding, at_us: float, rtt_us: BaseRtt) -> flo
 def recovered_us(series: Series, at_us: float, rtt_us: float) -> float:
     """Return the end of recovery after a drop, in microseconds: an RTT after the minimum of outstanding data.
 
-    The acknowledgement that ends recovery covers all data sent since the loss: outstanding data falls to nearly
-    nothing and then fills the reduced window within an RTT. The minimum lies within ten RTTs of ``at_us``.
+    The acknowledgement that ends recovery covers all data sent since the loss, so that outstanding data falls to nearly
+    zero and then fills the reduced window within an RTT. The minimum lies within ten RTTs of ``at_us``.
     """
     recovery = _cut(series, at_us, at_us + RECOVERY_RTTS * rtt_us)
     return float(recovery.t_us[int(recovery.values.argmin())]) + rtt_us

@@ -74,7 +74,7 @@ class Selection:
     added: tuple[tuple[str, Condition], ...] = ()  # the part of ``where`` that narrowed it
 
     def narrowed(self, factor: str, value: Scalar) -> Selection:
-        """Return the selection with a further factor fixed at one value."""
+        """Return the selection with one more factor fixed at a value."""
         held = (factor, Condition("=", (value,)))
         return dataclasses.replace(self, where=(*self.where, held), added=(*self.added, held))
 
@@ -102,7 +102,7 @@ class Repetitions(Generic[Value]):
 
     @property
     def distinct(self) -> dict[int, Value]:
-        """The value of each observation, by its first repetition."""
+        """The value of each distinct observation, by its first repetition."""
         firsts: dict[Hashable, int] = {}
         for repetition in sorted(self.values):
             firsts.setdefault(self.observed[repetition], repetition)
@@ -124,7 +124,7 @@ class Repetitions(Generic[Value]):
 
 @dataclass(frozen=True)
 class Pool:
-    """Properties that runs of a dataset share: random numbers within a block, and variances among sister scenarios.
+    """Common properties of runs in a dataset: random numbers within a block, and variances among sister scenarios.
 
     ``groups`` maps an experiment to its partner: their runs of one repetition have the same seed
     (``longfat.plan.resolve.repeat``). ``fixed`` lists, by experiment, the factors of scenarios in which the seed has no
@@ -174,7 +174,7 @@ class _Row:
         return list(firsts.values())
 
     def enough(self, least: int, pool: Pool) -> bool:
-        """Return whether there are enough runs, or no randomness: all runs are equal, or the seed has no effect."""
+        """Return whether the runs suffice; a single one does if all runs are equal or the seed has no effect."""
         if len(self.distinct) == 1:
             return least <= 1 or len(self.values) > 1 or not pool.draws(self.values[0][0])
         return len(self.distinct) >= least
@@ -208,7 +208,7 @@ def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, poo
 
 
 def repetitions(dataset: Dataset, selection: Selection, pool: Pool | None = None) -> tuple[float, ...]:
-    """Return the mean over scenarios for each repetition in all of them. Raises NoValue like ``measure``."""
+    """Return the mean over scenarios for each repetition that all scenarios have. Raises NoValue like ``measure``."""
     rows = list(_measured(dataset, selection, 1, pool or Pool(dataset)).values())
     found = [{run.repetition: value for run, value in row.distinct} for row in rows]
     common = set.intersection(*(set(one) for one in found))
@@ -247,7 +247,7 @@ def _repeats(rows: Mapping[str, _Row]) -> int:
 
 
 def _between(rows: Mapping[str, _Row]) -> float | None:
-    """Return the standard deviation between repetitions, each a mean over scenarios."""
+    """Return the standard deviation between repetitions of the mean over scenarios."""
     found = [{run.repetition: value for run, value in row.values} for row in rows.values()]
     common = set.intersection(*(set(one) for one in found))
     if len(common) < 2 or max(len(row.distinct) for row in rows.values()) < 2:

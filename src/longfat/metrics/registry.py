@@ -33,7 +33,7 @@ _SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "
 BOUND_SLACK = 0.005
 """Share of a bound by which a value may exceed it: sampling is inexact by a frame at the ends of a window."""
 OWN_METRICS = "metrics.py"
-MOST_BYTES = 1_000_000  # written by hand
+MOST_BYTES = 1_000_000  # of a file that is written by hand
 _DIGEST = "LONGFAT_SHA256"  # attribute of a loaded module
 
 
@@ -49,12 +49,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric by its registration.
+    """A registered metric.
 
     ``bounds`` are its smallest and largest possible values. ``judged_by`` is the statistic that is compared with
     limits: the mean, or the median if runs fall into two modes. ``flow`` states whether a claim may name a flow,
-    ``must_name_flow`` whether it must. A metric ``over`` variables has several points in a run, and a formula that it
-    is compared with may use these variables.
+    ``must_name_flow`` whether it must. A metric ``over`` variables has several points in a run; a formula that it is
+    compared with may use these variables.
     """
 
     name: str

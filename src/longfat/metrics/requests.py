@@ -17,7 +17,7 @@ LATE_PERCENT = 99
 
 
 def times_ms(responses: Responses, above_bytes: float, up_to_bytes: float) -> Array:
-    """Return the response times of responses between two sizes. Raises NoValue if there is none."""
+    """Return the response times for sizes in a range, in milliseconds. Raises NoValue if there is none."""
     sizes, times_us = (responses[name].astype(np.float64) for name in ("response_bytes", "response_us"))
     found: Array = times_us[(sizes > above_bytes) & (sizes <= up_to_bytes)] / 1000
     if not len(found):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates from runs: a value, and from the contribution of each run its interval and error probabilities.
+"""Estimates from runs: a value, and its interval and error probabilities from the contribution of each run.
 
 Owns the statistics of the project (docs/verdicts.md), independent of metrics and claims. Strata are scenarios,
 replicates are runs, and runs of one block share their random numbers.
@@ -33,7 +33,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Stratum:
-    """The runs of one scenario in an estimate: by run, its block and its contribution to the estimate's error.
+    """The runs of one scenario in an estimate: the block of each run, and its contribution to the error (pull).
 
     ``prior`` is this stratum's variance of the estimate according to sister scenarios.
     """
@@ -56,7 +56,7 @@ class Stratum:
         return max(own, moderated)
 
     def weighed(self, weight: float) -> Stratum:
-        """Return the stratum of an estimate that is ``weight`` times this one."""
+        """Return the stratum of the estimate multiplied by ``weight``."""
         pulls = {run: (block, weight * pull) for run, (block, pull) in self.pulls.items()}
         return Stratum(pulls, weight**2 * self.prior, self.prior_degrees)
 
@@ -68,7 +68,7 @@ class Stratum:
     def joined(self, other: Stratum) -> Stratum:
         """Return the sum of both: the pulls of one run add up, even from different metrics.
 
-        A value less itself has no error, whatever the sisters say.
+        The difference of a value and itself has no error, whatever the prior.
         """
         pulls = dict(self.pulls)
         for run, (block, pull) in other.pulls.items():
@@ -112,7 +112,7 @@ class Estimate:
 
     @property
     def range(self) -> float:
-        """The largest effect of a difference between two runs of a scenario on the value."""
+        """The largest difference between two runs of a scenario, in terms of the value."""
         ranges = [0.0]
         for one in self.strata.values():
             pulls = [pull for _, pull in one.pulls.values()]
@@ -121,7 +121,7 @@ class Estimate:
 
     @cached_property
     def spread(self) -> Spread:
-        """The standard error. Runs of a block count as dependent unless a test accepts independence."""
+        """The standard error. Runs of a block count as dependent if a test rejects their independence."""
         distinct = list(self._distinct())
         variance, degrees = _satterthwaite((one.variance, one.degrees) for one in distinct)
         blocked, block_degrees = _satterthwaite(self._blocks())
@@ -134,13 +134,13 @@ class Estimate:
         alone = scipy.special.fdtrc(block_degrees, max(degrees, 1.0), blocked / variance) if variance else 0.0
         if min(self.together, alone) >= TOGETHER:
             return Spread(math.sqrt(variance), degrees)
-        # Dependent: only the repetitions are independent. The strata's variance bounds luck with few of them.
+        # Only the repetitions are independent. With few of them, the strata's variance guards against chance agreement.
         prior = min(one.prior_degrees for one in self.strata.values())
         mixed = (prior * variance + block_degrees * blocked) / (prior + block_degrees)
         return Spread(math.sqrt(max(blocked, mixed)), block_degrees, gain)
 
     def _distinct(self) -> Iterable[Stratum]:
-        """Return the strata; scenarios whose runs are byte-identical, one by one, are the same stratum."""
+        """Return the strata; scenarios with the same byte-identical runs are joined into one."""
         found: dict[frozenset[Hashable], Stratum] = {}
         for one in self.strata.values():
             runs = frozenset(one.pulls)
@@ -148,7 +148,7 @@ class Estimate:
         return found.values()
 
     def _blocks(self) -> list[tuple[float, float]]:
-        """Return variance and degrees of freedom of each group of blocks, with its repetitions as replicates."""
+        """Return variance and degrees of freedom of each group of blocks, whose repetitions are the replicates."""
         groups: dict[Hashable, dict[Hashable, float]] = {}
         for stratum in self.strata.values():
             for block, pull in stratum.pulls.values():
@@ -177,11 +177,11 @@ class Estimate:
         return max(low, min(self.bounds[0], self.value)), min(high, max(self.bounds[1], self.value))
 
     def p_above(self, limit: float) -> float:
-        """Return the probability of such a value if the truth is ``limit`` or less."""
+        """Return the p value of the hypothesis that the truth is ``limit`` or less."""
         return self._tail(limit, 1)
 
     def p_below(self, limit: float) -> float:
-        """Return the probability of such a value if the truth is ``limit`` or more."""
+        """Return the p value of the hypothesis that the truth is ``limit`` or more."""
         return self._tail(limit, -1)
 
     def _tail(self, limit: float, sign: int) -> float:
@@ -284,7 +284,7 @@ def extreme(values: Sequence[Estimate], choose: Callable[[Iterable[float]], floa
 
 
 def _shifted(a: Estimate, b: Estimate, sign: float) -> float | None:
-    """Return the origin of a ratio to which an exact number is added."""
+    """Return the origin of the sum of a ratio and an exact number."""
     if not b.strata and a.origin is not None:
         return a.origin + sign * b.value
     if not a.strata and b.origin is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the steadiness of the acknowledged rate in whole intervals, and of pings."""
+"""Metrics of the variation of the acknowledged rate between intervals, and of pings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def variation(rates: Array) -> float:
 def stability(
     connections: Connections, rows: FlowRows, interval_us: float, since_us: float = 0.0, flow: str | None = None
 ) -> float:
-    """Standard deviation over mean of the data acknowledged per interval, of a flow or of all: 0 is steady."""
+    """Coefficient of variation of the data acknowledged per interval, of one flow or of all: 0 is steady."""
     own = [row for row in rows if flow in (None, row["flow"])]
     if not own:
         raise NoValue("the run has no such flow")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rates of connections while all flows of a run send.
 
-Rates are of acknowledged data, from samples of the sending socket with linear interpolation.
+Rates are acknowledged rates, interpolated linearly between samples of the sending socket.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from longfat.metrics.registry import metric
 def rates_mbps(connections: Sequence[Samples], span: Span, interval_us: float | None = None) -> Array:
     """Return Mb/s of each connection (columns) in each whole interval of the span (rows), by default one interval.
 
-    The span ends with the last sample of a connection whose end was not sampled. Raises NoValue for too short a span.
+    If the end of a connection was not sampled, the span ends with its last sample. Raises NoValue if the span is too
+    short.
     """
     span = Span(span.start_us, min([span.end_us, *(one.t_us[-1] for one in connections if not one.end)]))
     length = span.end_us - span.start_us

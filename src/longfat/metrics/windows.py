@@ -16,7 +16,7 @@ from longfat.metrics.registry import metric
 
 @metric("segments", "segments of the connection in queues", bounds=(0, np.inf), name="backlog")
 def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
-    """Median of cwnd (1 - min RTT / RTT): segments that the connection itself has in queues, as Vegas computes it."""
+    """Median of cwnd (1 - min RTT / RTT): the connection's own segments in queues, as Vegas estimates them."""
     samples = samples.since(since_us)
     known = (samples.srtt_us > 0) & (samples.min_rtt_us > 0)
     if not known.any():
@@ -27,9 +27,9 @@ def backlog_segments(samples: Connection, since_us: float = -np.inf) -> float:
 
 @metric("", "ssthresh after a cut over the window before it", bounds=(0, np.inf))
 def threshold_ratio(samples: Connection, since_us: float | None = None) -> float:
-    """ssthresh in the first sample after a cut over the window before the cut, median over the cuts.
+    """Ratio of ssthresh in the first sample after a cut to the window before the cut, median over the cuts.
 
-    The window before is the larger of this sample's and the previous one's: a cut takes a round trip.
+    The window before is the larger window of this sample and the previous one, because a cut takes a round trip.
     """
     places = _cuts_since(samples, since_us)
     if not len(places):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The meaning of a relation's names in a study: experiments, factors, values, flows, parameters.
+"""Binding of a relation's names to a study: experiments, factors, values, flows, parameters.
 
 Translates the brackets behind a metric to a selection of runs. If ``w`` is 8 MiB in the scope,
 ``goodput[delay, window=w, flow=stream1]`` selects the experiment ``delay``, the condition ``window = 8 MiB`` and the
@@ -22,7 +22,7 @@ from longfat.study.study import Study, SweptExperiment
 
 
 class RelationError(ExpressionError):
-    """The fault of a relation: of its syntax or of a name."""
+    """An error in a relation: its syntax, or an unknown name."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Value:
     base: Scalar
     text: str
     column: int
-    word: bool = False  # a bare word, which may also be the variable of a loop
+    word: bool = False  # a bare word, perhaps the variable of a loop
     dimension: str | None = None  # of a quantity: the name of its class in longfat.spec.units
 
 
@@ -65,7 +65,7 @@ class Loop:
     column: int
 
 
-# Values of a factor over the runs that a selection chooses: all of the study's, or those in the lock.
+# Values of a factor in the runs that a selection chooses, of all the study's runs or of those in the lock.
 ValuesOf = Callable[[Selection, str], Sequence[Value]]
 
 _DIMENSIONS = {"time": "Duration", "size": "Size", "rate": "Rate", "number": None}
@@ -81,8 +81,8 @@ _ALLOWED = {
 class Scope:
     """The names in a relation, and their meaning.
 
-    ``environment`` maps variables of loops to values; ``held`` contains the variables that no term mentions, which are
-    factors fixed in all terms. ``over`` lists the variables that a formula may take from the points of a metric.
+    ``environment`` maps variables of loops to values; ``held`` contains the variables that no term mentions: these
+    factors are fixed in all terms. ``over`` lists the variables that a formula may take from the points of a metric.
     """
 
     study: Study
@@ -99,7 +99,7 @@ class Scope:
         return dataclasses.replace(self, environment={**self.environment, variable: value}, held=held)
 
     def resolved(self, value: Value) -> Value:
-        """Return the value, or the variable's value if it is the name of a variable."""
+        """Return the value; for the name of a variable, the variable's value."""
         return self.environment.get(str(value.base), value) if value.word else value
 
     def values_of(self, selection: Selection, factor: str) -> Sequence[Value]:
@@ -269,7 +269,7 @@ def _all_values(loop: Loop, scope: Scope, terms: Sequence[Term]) -> Iterator[Val
 
 
 def without(term: Term, variable: str) -> Term:
-    """Return the term without its items about a variable that has no value yet."""
+    """Return the term without the items that mention a variable without a value yet."""
     return dataclasses.replace(term, items=tuple(item for item in term.items if not _mentions(item, variable)))
 
 
@@ -297,7 +297,7 @@ def values_in_study(study: Study) -> ValuesOf:
 
 
 def points_of(selection: Selection, study: Study) -> list[int]:
-    """Return the places of its experiment's points that a selection chooses."""
+    """Return the indices of the experiment's points that a selection chooses."""
     points = experiment_named(selection.experiment, study).points
     return [
         place
@@ -312,7 +312,7 @@ def experiment_named(name: str, study: Study) -> SweptExperiment:
 
 
 def quantity(selection: Selection, study: Study) -> Hashable:
-    """Return the identity of a selection, equal for equal metrics at equal points."""
+    """Return the identity of a selection; equal metrics at equal points have equal identities."""
     points = frozenset(points_of(selection, study))
     return selection.metric, selection.experiment, points, selection.flow, tuple(sorted(selection.parameters.items()))
 

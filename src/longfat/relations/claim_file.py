@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of claims.yaml. It checks the claims against the study in the same folder and reports all problems."""
+"""Reader of claims.yaml, which checks the claims against the study in the same folder and reports all problems."""
 
 from __future__ import annotations
 

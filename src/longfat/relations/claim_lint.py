@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of a study's claims before any run.
 
-Owns three rules: a test must hold for the paper's own numbers; claims that exclude each other, and claims with the same
+Owns three rules: a test must hold for the paper's own numbers; claims that exclude each other, or that have the same
 test, count once; an experiment must have enough repetitions to decide. Judges no run.
 """
 
@@ -21,7 +21,7 @@ from longfat.study.study import Study
 
 
 def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:
-    """Return the claims with ``same_as`` and ``contradicts``, from their tests over the study's points."""
+    """Return the claims with ``same_as`` and ``contradicts``, by comparing their tests over the study's points."""
     tests = {claim.id: tuple(tests_of(claim, study)) for claim in claims}
     excluded = _excluded(claims, tests)
     firsts: dict[Hashable, str] = {}
@@ -35,7 +35,7 @@ def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:
 
 
 def _excluded(claims: Sequence[Claim], tests: Mapping[str, Sequence[Test]]) -> dict[str, tuple[str, ...]]:
-    """Return, by claim, the claims whose limits on one of its quantities are disjoint from its own limits."""
+    """Return, by claim, the claims with disjoint limits on the same quantity."""
     by_quantity: dict[Hashable, list[tuple[str, Test]]] = defaultdict(list)
     for claim in claims:
         for test in tests[claim.id]:
@@ -49,7 +49,7 @@ def _excluded(claims: Sequence[Claim], tests: Mapping[str, Sequence[Test]]) -> d
 
 
 def contradicted(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
-    """Yield the claims that do not hold for the paper's own numbers."""
+    """Yield the claims that contradict the paper's own numbers."""
     papers = printed_numbers(claims, study)
     for claim in claims:
         for item in () if claim.inconsistent or not claim.measured else _on_paper(claim, papers):
@@ -80,7 +80,7 @@ def _on_paper(claim: Claim, papers: Mapping[str, PaperNumbers]) -> tuple[Evidenc
 
 
 def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
-    """Yield the experiments with too few repetitions for a claim about them, unless all repetitions are equal."""
+    """Yield the experiments with too few repetitions to decide a claim, unless all repetitions are equal."""
     about: dict[str, dict[str, None]] = defaultdict(dict)
     for claim in claims:
         for relation in claim.relations:

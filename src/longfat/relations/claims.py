@@ -60,10 +60,10 @@ class PaperStatement(Closed):
 
 
 class Deviation(Closed):
-    """Known behaviour that differs from a claim."""
+    """Known behaviour that deviates from a claim."""
 
     reason: f.Text = Field(description="reason, with its source, such as a file of the kernel")
-    relation: Relations = Field(description="relations that hold instead, all of them")
+    relation: Relations = Field(description="relations that all hold instead")
 
 
 class Inconsistent(Closed):
@@ -103,13 +103,13 @@ Kind = Literal["law", "construction"]
 
 
 class _Tested(Closed):
-    """The keys that claims and tables of claims share. A subclass has the relations."""
+    """The common keys of claims and tables of claims. A subclass has the relations."""
 
     artifact: f.Name | None = Field(None, description="the figure or table of the claim")
     also: tuple[f.Name, ...] = Field((), description="further figures or tables")
     not_testable: f.Text | None = Field(None, description="reason why this testbed cannot test it")
     kind: Kind | None = Field(
-        None, description="law: a rule of an algorithm, two runs suffice; construction: true by the set-up of the runs"
+        None, description="law: a rule of an algorithm, for which two runs suffice; construction: true by the set-up"
     )
     scenario_differs: f.Text | None = Field(
         None, description="why the scenario here is not the paper's; the reason behind `not reproduced`"
@@ -228,7 +228,7 @@ class Claim:
 
     @property
     def kind(self) -> str:
-        """The category of its count: measured, or a kind that is counted separately."""
+        """The category in which it is counted: measured, or a separate kind."""
         if self.not_testable is None and not self.measured:
             return "arithmetic"
         return self.declared or ("calibrated" if self.calibrated_on else "measured")
@@ -238,7 +238,7 @@ KINDS = ("measured", "calibrated", "law", "construction", "arithmetic")
 
 
 def claim_nouns(header: Header) -> tuple[str, str]:
-    """Return the noun for a claim of the study, singular and plural: hypothesis if there is no paper."""
+    """Return the noun for a claim, singular and plural; without a paper it is hypothesis."""
     return ("claim", "claims") if header.paper else ("hypothesis", "hypotheses")
 
 

@@ -26,7 +26,7 @@ Counts = Mapping[str, Mapping[Word, int]]
 
 @dataclass(frozen=True)
 class Share:
-    """The numbers of testable, decided and reproduced claims; compatible claims are decided, but not reproduced."""
+    """The numbers of testable, decided and reproduced claims. Compatible claims count as decided, not as reproduced."""
 
     testable: int
     decided: int
@@ -54,7 +54,7 @@ def category_of(claim: Claim) -> str:
 
 
 def once(rows: Iterable[Counted]) -> list[Counted]:
-    """Return the claims that are counted: each test once, and the best of claims that exclude each other."""
+    """Return the claims that count: one for each test, and the best among claims that exclude each other."""
     known = [row for row in rows if row.same_as is None]
     words = {row.claim: row.word for row in known}
     found = []
@@ -95,7 +95,7 @@ def _share(counts: Counts, names: Iterable[str]) -> Share:
 
 
 def apart(counts: Counts) -> list[str]:
-    """Format the categories other than measured claims, one phrase for each that has any."""
+    """Format the nonempty categories other than measured claims, one phrase each."""
     found = []
     for name, meaning in APART.items():
         words = [f"{number} {word}" for word, number in counts[name].items() if number]

@@ -62,7 +62,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Compared:
-    """A quantity with its limits, before the decision: its value, or the reason why it is absent."""
+    """A quantity with its limits before the decision: its value, or the reason for its absence."""
 
     what: str
     unit: str
@@ -76,8 +76,8 @@ class Compared:
 class Rule:
     """A claim's rules for its comparisons.
 
-    For a ``law``, two runs that agree suffice. ``paper`` has the paper's own numbers, which give the size of an order.
-    ``retest`` is the difference between the paper's own measurements of a number as a share of the number,
+    For a ``law``, two runs that agree suffice. ``paper`` has the paper's own numbers, which set the least size of an
+    order. ``retest`` is the difference between the paper's own measurements of a number as a share of the number,
     ``retest_absolute`` the difference in its unit.
     """
 
@@ -99,7 +99,7 @@ class Grounds(Readings):
 
     @cached_property
     def pool(self) -> Pool:
-        """The properties that the runs share."""
+        """The properties that runs have in common."""
         pairs = {one.id: point.experiment.pairs_with for one in self.study.experiments for point in one.points}
         fixed = {
             one.id: [point.factors for point in one.points if not varies(point.experiment, self.study.header)]
@@ -117,7 +117,7 @@ class Grounds(Readings):
 
     @cached_property
     def labels(self) -> Mapping[tuple[str, str, Scalar], str]:
-        """The manifest's wording of factor values, by experiment."""
+        """Factor values as in the manifest, by experiment, factor and base value."""
         return {
             (experiment.id, factor, value): point.labels[factor]
             for experiment in self.study.experiments
@@ -152,7 +152,7 @@ def comparisons(relation: Relation, readings: Readings, rule: Rule = Rule()) -> 
 
 
 def decided(parts: Iterable[Compared]) -> tuple[Evidence, ...]:
-    """Decide the comparisons of a claim. Decisions against the claim keep their level over all parts (Holm)."""
+    """Decide the comparisons of a claim. Holm's procedure keeps the level of all decisions against the claim."""
     every = list(parts)
     levels = holm([part.limits.chances(part.found).against if part.found and part.limits else 1.0 for part in every])
     return tuple(_decided(part, level) for part, level in zip(every, levels, strict=True))
@@ -202,7 +202,7 @@ def _least(order: Binary, at: At, rule: Rule) -> tuple[float, str]:
 
 
 def _as_law(found: Judged, rule: Rule) -> Judged:
-    """Return the value without its error if it rests on two runs of a law that agree."""
+    """Return the value of a law without its error if the runs agree."""
     if rule.law and isinstance(found, Estimate) and found.range <= LAW * abs(found.value):
         return dataclasses.replace(found, strata={})
     return found

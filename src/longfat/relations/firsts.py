@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The criteria of claims: the parts on which verdicts depend, as a results folder first saw them, and later changes.
+"""The criteria of claims, on which verdicts depend: as first recorded in a results folder, and later changes.
 
 Owns ``claims-first.json``.
 """
@@ -22,14 +22,14 @@ from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
 FIRST = "claims-first.json"
-CLOCKS = timedelta(minutes=1)  # difference between the clocks of machines that execute runs
+CLOCKS = timedelta(minutes=1)  # allowed difference between the clocks of machines that execute runs
 Criterion = Mapping[str, object]
 Decisive = Mapping[str, Criterion]
 
 
 @dataclass(frozen=True)
 class First:
-    """The parts of the claims on which verdicts depend, their digest, the time, and whether runs existed."""
+    """The first criteria of the claims, with their digest, the time, and whether they precede all runs."""
 
     sha256: str
     time: str
@@ -38,12 +38,12 @@ class First:
 
 
 def decisive(claims: Sequence[Claim]) -> Decisive:
-    """Return the criterion of each claim: the parts on which its verdict depends, as plain data."""
+    """Return the criterion of each claim as plain data."""
     return {claim.id: json.loads(json.dumps(_criterion(claim))) for claim in claims}
 
 
 def _criterion(claim: Claim) -> Criterion:
-    """Return the parts of a claim on which its verdict depends, with the definitions of the metrics that it uses."""
+    """Return the keys of a claim on which its verdict depends, with the definitions of its metrics."""
     metrics = {term.metric for relation in claim.relations for term in terms_of(*relation.sides)}
     return {
         "statement": claim.statement,
@@ -68,7 +68,7 @@ def digest(claims: Decisive | Criterion) -> str:
 
 
 def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> First:
-    """Return the folder's first claims, recorded now if there are none. Raises RigError if the file cannot be used."""
+    """Return the first claims of the folder, recording them if there are none. Raises RigError on an unusable file."""
     path = results / FIRST
     now = decisive(claims)
     try:
@@ -85,7 +85,7 @@ def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> Fir
 
 
 def recorded_before(first: First, results: Path) -> bool:
-    """Return whether the first claims were recorded before every run whose record is in the folder.
+    """Return whether the first claims precede every run whose record is in the folder.
 
     A record that was copied into the folder may be older than its ``claims-first.json``.
     """
@@ -102,7 +102,7 @@ def _starts(results: Path) -> Iterator[datetime]:
 
 
 def changes(first: First, claims: Sequence[Claim]) -> Iterator[str]:
-    """Yield the changes since then, one line for each claim and key."""
+    """Yield the changes since the first claims, one line for each claim and key."""
     now = decisive(claims)
     for name in sorted({*first.claims, *now}):
         if name not in first.claims:

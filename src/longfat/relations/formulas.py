@@ -56,7 +56,7 @@ def scalable_increase(window: float, a: float) -> float:
 
 
 def scalable_recovery_rtts(a: float, b: float) -> float:
-    """RTTs until Scalable TCP is back at the window before a loss: ln(1/(1-b)) / ln(1+a) (Kelly 2003)."""
+    """RTTs that Scalable TCP needs to recover its window after a loss: ln(1/(1-b)) / ln(1+a) (Kelly 2003)."""
     return -math.log1p(-b) / math.log1p(a)
 
 
@@ -90,9 +90,9 @@ def highspeed_increase(window: float) -> float:
 
 
 def highspeed_fitted_increase(window: float, high_window: float, high_p: float) -> float:
-    """Segments a(w) that HighSpeed TCP adds each RTT with another upper end than the RFC's (RFC 3649, section 5).
+    """Segments a(w) that HighSpeed TCP adds each RTT with a different upper end than the RFC's (RFC 3649, section 5).
 
-    Up to Low_Window it is Reno's 1; b at the upper end stays 0.1. Nothing keeps it from being less than 1 above that.
+    Up to Low_Window it is Reno's 1; b at the upper end stays 0.1. Above Low_Window it may be less than 1.
     """
     if window <= LOW_WINDOW:
         return 1.0
@@ -150,7 +150,7 @@ def highspeed_response_decrease(window: float, low_window: float, high_window: f
 def highspeed_kernel_increase(
     window: float, low_window: float, high_window: float, high_p: float, high_decrease: float
 ) -> float:
-    """The same in the kernel's version: never below 1, so it does not grow more slowly than Standard TCP."""
+    """The same as in the kernel, which never goes below 1, so that it grows at least as fast as Standard TCP."""
     return max(highspeed_response_increase(window, low_window, high_window, high_p, high_decrease), 1.0)
 
 
@@ -159,7 +159,7 @@ def _is_standard(window: float, low_window: float, high_window: float) -> bool:
 
 
 def _place(window: float, low_window: float, high_window: float) -> float:
-    """How far a window is on the way from Low_Window to High_Window, on a logarithmic scale."""
+    """Return the position of a window between Low_Window (0) and High_Window (1), on a logarithmic scale."""
     return math.log(window / low_window) / math.log(high_window / low_window)
 
 
@@ -172,10 +172,10 @@ def htcp_increase(since: float, rtt: float) -> float:
 
 
 def htcp_kernel_increase(during: float, rtt: float, window: float) -> float:
-    """The same as net/ipv4/tcp_htcp.c has it, where a receiver acknowledges every second segment.
+    """The same as in net/ipv4/tcp_htcp.c, if the receiver acknowledges every second segment.
 
-    alpha is cut to a whole number before it is scaled to the RTT and after that (htcp_alpha_update), and the
-    acknowledgment that adds a segment is not counted towards the next one (htcp_cong_avoid).
+    alpha is truncated to a whole number before and after it is scaled to the RTT (htcp_alpha_update), and the
+    acknowledgment that adds a segment does not count towards the next one (htcp_cong_avoid).
     """
     scale = min(max(8 * _HTCP_RTT_US // rtt, 4), 80)
     whole = max(8 * int(_htcp_alpha(during)) // scale, 1)
@@ -193,7 +193,7 @@ def htcp_kept(least_rtt: float, largest_rtt: float) -> float:
 
 
 def cubic_k(largest: float) -> float:
-    """Seconds after a loss at the window ``largest`` until CUBIC is there again (RFC 9438, section 4.2)."""
+    """Seconds that CUBIC needs to return to the window ``largest`` of a loss (RFC 9438, section 4.2)."""
     return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
 
 

@@ -48,17 +48,17 @@ _NUMBER = re.compile(r"\$\{([^{}]+)\}")
 
 
 class Headline(Closed):
-    """A main conclusion of the paper, with the claims that carry it."""
+    """A main conclusion of the paper, with the claims that support it."""
 
     id: f.Name = Field(description="unique in the study")
     statement: f.Text = Field(description="the conclusion in one sentence, in our own words")
     paper: f.Text = Field(description="the paper's numbers, or its words in short")
     where: f.Text = Field(description="section, figure or table of the paper")
-    here: str = Field(
-        "", description="the numbers here: a text in which `${EXPRESSION}` is replaced by its value in the evidence"
+    here: f.Text = Field(
+        description="the numbers here: a text in which `${EXPRESSION}` is replaced by its value in the evidence"
     )
     claims: tuple[f.Text, ...] = Field(
-        min_length=1, description="ids of the claims that carry it, or patterns such as `backoff-*`"
+        min_length=1, description="ids of the claims that support it, or patterns such as `backoff-*`"
     )
 
     def expressions(self) -> Iterator[str]:
@@ -107,7 +107,7 @@ def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> Headl
 
 
 def claim_words(verdicts: Iterable[Verdict]) -> dict[str, str]:
-    """Return the word that counts for a headline of each claim: its verdict, or that its scenario differs."""
+    """Return the word of each claim that counts for headlines: its verdict, or ``scenario differs``."""
     return {one.claim: DIFFERS if one.why == DIFFERS else one.verdict for one in verdicts}
 
 
@@ -148,7 +148,7 @@ def _filled(headline: Headline, value: Callable[[str], float | None]) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Format a value with three significant digits, or all digits of its integer part; "?" without data."""
+    """Format a value with three significant digits and at least its whole integer part; "?" without data."""
     if not value:
         return "?" if value is None else "0"
     digits = len(f"{abs(value):.0f}") if abs(value) >= 1 else 0

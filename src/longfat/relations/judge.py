@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge: a verdict on each claim from the dataset, by relations that were fixed before the runs.
+"""The verdict on each claim from the dataset, by relations that were fixed before the runs.
 
-Owns the choice of the verdict. Contains no number of any study.
+Owns the choice of the verdict. Must not contain a number of any study.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def counted(self) -> Counted:
-        """The verdict for counting."""
+        """The parts of the verdict that counting needs."""
         return Counted(self.claim, self.verdict, self.category, self.same_as, self.group)
 
     @property
@@ -76,7 +76,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Origin:
-    """The claims behind verdicts, compared with the first claims of the results folder."""
+    """The origin of verdicts: their claims, compared with the first claims of the results folder."""
 
     claims_sha256: str
     first_sha256: str
@@ -96,7 +96,7 @@ class Origin:
 def judge(results: Path, study: Study, claims: Sequence[Claim], files: Mapping[str, str | None]) -> list[Verdict]:
     """Return the verdict on every claim, in the order of the claims, and write ``verdicts.json``.
 
-    Its checksums include the dataset, and the ``files`` of the study by name, as they were read. Raises RigError if the
+    Its checksums cover the dataset, and the ``files`` of the study by name, as they were read. Raises RigError if the
     dataset is missing or nothing can be written.
     """
     grounds = Grounds(study, load_dataset(results), left_out_by_backend(results / "lock.json"))
@@ -206,7 +206,7 @@ def _left_out(claim: Claim, grounds: Grounds) -> str | None:
 def _deviation(
     claim: Claim, word: Word, reason: str | None, instead: tuple[Evidence, ...]
 ) -> tuple[str | None, str | None]:
-    """Return the deviation if the runs show it, and the verdict's reason with the result of the deviation."""
+    """Return the deviation if the runs show it, and the verdict's reason, which mentions the deviation."""
     if claim.deviation is None or word in ("undecided", "not testable"):
         return None, reason
     if word != "not reproduced":
@@ -243,8 +243,8 @@ def _combined(evidence: Sequence[Evidence]) -> tuple[Word, Why | None, str | Non
 def _deciding(evidence: Sequence[Evidence]) -> Evidence | None:
     """Return the comparison that decides a claim.
 
-    A comparison that is not reproduced decides, the surest of several; else the first one without data, else the first
-    undecided one, else the one that comes closest to its limit.
+    A comparison that is not reproduced decides, of several the most certain; else the first one without data, else the
+    first undecided one, else the one closest to its limit.
     """
 
     def rank(one: Evidence) -> tuple[int, float]:

@@ -16,14 +16,14 @@ from longfat.relations.outcomes import Why, Word
 
 TOLERANCE = 0.05  # allowed deviation from a number; longfat.relations.tolerances has the others
 LEVEL = 0.05  # error probability of each decision
-ERRORS = 1.96  # standard errors of the paper that make a margin
-NO_DIFFERENCE = 0.01  # difference of equal sides, if the paper does not print their numbers
+ERRORS = 1.96  # margin in standard errors of the paper
+NO_DIFFERENCE = 0.01  # difference that counts as none if the paper prints no numbers of the two sides
 
 Comparator = Literal["<", "<=", ">", ">=", "=", "~"]
 
 
 class Chances(NamedTuple):
-    """The p values of three hypotheses: the truth is not inside, not outside, and not smaller than ``least``."""
+    """The p values of three null hypotheses: the truth is not inside, not outside, not smaller than ``least``."""
 
     inside: float
     outside: float
@@ -48,8 +48,8 @@ class Decision(NamedTuple):
 class Limits:
     """A lower and an upper bound; ``inclusive`` if the bounds themselves are allowed.
 
-    ``least`` is the smallest difference of an order that counts; None if the limits are not of an order, ``least_note``
-    its source. ``by_error`` marks a margin that is the paper's own error. ``note`` follows the limits as text.
+    ``least`` is the smallest difference of an order that counts, None if the limits are not of an order; ``least_note``
+    is its source. ``by_error`` marks a margin from the paper's own error. ``note`` follows the limits in the text.
     """
 
     low: float
@@ -75,7 +75,7 @@ class Limits:
 
     @classmethod
     def within_error(cls, number: float, error: float, retest: float = 0.0) -> Limits:
-        """Return the range that the paper's error of a number and its repeated measurements (``retest``) explain."""
+        """Return the range that the paper's error of a number and its repeated measurement (``retest``) explain."""
         again = f", measured again ± {retest:,.4g}" if retest else ""
         note = f"the paper's {number:,.10g} ± {error:,.10g}{again}"
         margin = ERRORS * math.hypot(error, retest)
@@ -87,7 +87,7 @@ class Limits:
         return low <= given <= high if self.inclusive else low < given < high
 
     def chances(self, value: Judged) -> Chances:
-        """Test inside by two one-sided tests, outside by a two-sided test; a value without error is compared."""
+        """Test inside by two one-sided tests, outside by a two-sided test; compare a value without error directly."""
         if value.exact:
             inside, given = self.hold(value.value), significant(value.value)
             equal = self.least is not None and given == self.low
@@ -101,9 +101,9 @@ class Limits:
         return Chances(inner, outer, small_p)
 
     def decide(self, value: Judged, level: float = LEVEL) -> Decision:
-        """Decide about a value; ``level`` is the error probability of a decision against the claim.
+        """Decide the comparison of a value; ``level`` is the error probability of a decision against the claim.
 
-        An order in the paper's direction is ``same sign, smaller``, not ``no difference``.
+        A small difference in the paper's direction is ``same sign, smaller`` instead of ``no difference``.
         """
         chances = self.chances(value)
         if chances.outside <= level:
@@ -134,7 +134,7 @@ class Limits:
 
 
 def holm(chances: list[float], level: float = LEVEL) -> list[float]:
-    """Return the level of each of several decisions by Holm's procedure, which keeps ``level`` over all of them.
+    """Return the level of each of several decisions by Holm's procedure, so that ``level`` holds for all of them.
 
     A decision whose p value is at most its level is confirmed.
     """

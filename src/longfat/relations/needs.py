@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The condition on runs before a claim is judged on them: traffic that lasts long enough. Judges nothing."""
+"""The condition on the runs of a claim: traffic that lasts long enough. Judges nothing."""
 
 from __future__ import annotations
 

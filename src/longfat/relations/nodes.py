@@ -27,7 +27,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula of the papers, computed and not measured. An argument of None is the variable of each point."""
+    """A formula, which is computed and not measured. An argument of None takes its value from each point."""
 
     name: str
     arguments: tuple[tuple[str, Value | None], ...]
@@ -62,7 +62,7 @@ class Extreme:
 
 @dataclass(frozen=True)
 class Count:
-    """The number of values along a loop for which a metric's mean is at least, at most, above or below a number."""
+    """The number of a loop's values for which a metric's mean compares with a number as ``sign`` says."""
 
     of: Term
     sign: Comparator
@@ -72,7 +72,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Rank:
-    """The place of one value of a factor among all, 1 for the best by ``of``; among similar values, by ``then``."""
+    """The rank of one value of a factor, 1 for the best by ``of``; ``then`` decides among similar values."""
 
     value: Value
     factor: str
@@ -92,14 +92,14 @@ class Spread:
 
 @dataclass(frozen=True)
 class Places:
-    """The number of different places of a metric's points."""
+    """The number of distinct places of a metric's points."""
 
     of: Term
 
 
 @dataclass(frozen=True)
 class Farthest:
-    """The point of a metric that is farthest from what ``sign`` allows, divided by the law there."""
+    """The point of a metric that violates ``sign`` most, divided by the law at this point."""
 
     of: Term
     sign: Comparator
@@ -110,7 +110,7 @@ Expression = Term | Number | Formula | Binary | Gain | Extreme | Count | Rank | 
 
 
 def parts(node: Expression) -> tuple[Expression, ...]:
-    """Return the expressions that a node consists of."""
+    """Return the subexpressions of a node."""
     match node:
         case Binary() | Gain():
             return node.left, node.right
@@ -122,5 +122,5 @@ def parts(node: Expression) -> tuple[Expression, ...]:
 
 
 def terms_of(*nodes: Expression) -> tuple[Term, ...]:
-    """Return all metrics of expressions, from left to right."""
+    """Return all terms of expressions, from left to right."""
     return tuple(term for node in nodes for term in ([node] if isinstance(node, Term) else terms_of(*parts(node))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words for outcomes, the same in data, code, reports and pages, and the reasons behind them (docs/verdicts.md)."""
+"""The words for outcomes in data, code, reports and pages, and the reasons behind them (docs/verdicts.md)."""
 
 from __future__ import annotations
 

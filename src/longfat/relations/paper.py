@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's own numbers as a source of readings, and the comparisons of a claim over the study's points."""
+"""The paper's own numbers as a source of values, and the comparisons of a claim over the study's points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from longfat.study.study import Study
 
 
 class Test(NamedTuple):
-    """A comparison over the whole study: quantity, limits, and the number if the paper prints it."""
+    """A comparison over the whole study: quantity, limits, and the paper's number if it is printed."""
 
     quantity: Hashable
     allowed: Limits

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A metric with several points in a run, compared with a law. The point farthest from the law decides."""
+"""Comparison of a metric that has several points in a run with a law. The point farthest from the law decides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Law = Callable[[Point], float]
 
 
 def over_law(point: Point, law: Law) -> float:
-    """Return the point's value over the law's value; the point's value within ``give`` is the nearest to the law.
+    """Return the ratio of the point to the law, with the value within ``give`` of the point that is nearest to the law.
 
     Raises NoValue if that is not a number.
     """
@@ -25,9 +25,9 @@ def over_law(point: Point, law: Law) -> float:
 
 
 def farthest(pool: Pool, selection: Selection, law: Law, sign: str) -> Estimate:
-    """Return the ratio of point and law that is farthest from the ratios that ``sign`` allows.
+    """Return the ratio of point to law that violates ``sign`` most.
 
-    A law holds in each run, so repetitions add points and no interval. Raises NoValue without a point, or with too few
+    A law holds in each run, so repetitions add points but no interval. Raises NoValue without a point, or with too few
     complete repetitions.
     """
     points, n, repeats = _points(pool, selection)
@@ -42,7 +42,7 @@ def farthest(pool: Pool, selection: Selection, law: Law, sign: str) -> Estimate:
 
 
 def places(pool: Pool, selection: Selection) -> Estimate:
-    """Return the number of different places of the points of all repetitions. Raises NoValue like ``farthest``."""
+    """Return the number of distinct places of the points of all repetitions. Raises NoValue like ``farthest``."""
     points, n, repeats = _points(pool, selection)
     return Estimate(float(len({point.place for point in points})), n=n, runs=n, repeats=repeats)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of a factor's values by two metrics, and counts of means (docs/claims.md)."""
+"""The ranking of a factor's values by two metrics, and counts of means (docs/claims.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longfat.spec.runspec import Scalar
 
 LEAST_REPETITIONS = 2
 Levels = Mapping[Scalar, float]
-Complete = Repetitions[tuple[float, ...]]  # the values of several selections in each repetition that has them all
+Complete = Repetitions[tuple[float, ...]]  # the values of several selections, by complete repetition
 
 
 def ranked(first: Levels, second: Levels) -> list[Scalar]:
@@ -75,7 +75,7 @@ def _means(rows: Sequence[tuple[float, ...]]) -> list[float]:
 
 def _compared(dataset: Dataset, of: Selection, then: Selection, by: str) -> tuple[Sequence[Scalar], Complete]:
     """Return the values of a factor, and both metrics for each of them."""
-    # The lock is shuffled: the values are listed in a fixed order.
+    # The order in the lock is random.
     values = sorted({run.factors[by] for run in of.chosen(dataset)}, key=lambda item: (str(type(item)), item))
     if len(values) < 2:
         raise NoValue(f"the lock has {len(values)} of the values of {by!r} to rank")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of sources of a relation's numbers: the runs of a dataset, or the numbers of a paper."""
+"""The base class of the sources of a relation's numbers: the runs of a dataset, or the numbers of a paper."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Readings:
 
     @property
     def values_of(self) -> ValuesOf | None:
-        """The values of a factor among the selected runs; None for the values of the study's points."""
+        """The function of the values of a factor in selected runs; None for the values of the study's points."""
         return None
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A relation as a whole: its comparisons, and the runs that they are about."""
+"""A whole relation: its comparisons, and the runs that they concern."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longfat.study.study import Study
 
 @dataclass(frozen=True)
 class Comparison:
-    """An expression with the numbers that it may have.
+    """An expression with its limits.
 
     An ``order`` states which of two measured sides is larger, by their difference. ``printed`` is the paper's own
     number if the text contains it, ``approximate`` after ``~``, ``error`` its standard error.
@@ -84,7 +84,7 @@ class Relation:
         return experiment_of(term, scope)[0].id
 
     def selections(self, study: Study, values_of: ValuesOf | None = None) -> Iterator[Selection]:
-        """Yield the selections that it reads, for all values of its loops."""
+        """Yield the selections of its terms, for all values of its loops."""
         for scope in self.scopes(study, values_of):
             for comparison in self.comparisons:
                 yield from selections(comparison.of, scope)

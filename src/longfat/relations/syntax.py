@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of relations: from a text to its tree (``longfat.relations.nodes``).
+"""The parser of relations, which turns a text into its tree (``longfat.relations.nodes``).
 
 A chain such as ``a > b = 3`` becomes a comparison for each sign: the difference of ``a`` and ``b`` with 0, and ``b``
 with 3. ``longfat.study.expressions`` has the grammar.
@@ -43,7 +43,7 @@ _ONE_LAW = "points are compared with one law of numbers and formulas"
 
 
 class _Spread(NamedTuple):
-    """A side of a chain, with the paper's own spread of its number."""
+    """A side of a chain, with the paper's own standard error of its number."""
 
     side: Expression
     spread: float | None
@@ -55,7 +55,7 @@ def parse(text: str) -> Relation:
 
 
 def parse_expression(text: str) -> Expression:
-    """Return the tree of an expression. Raises RelationError."""
+    """Parse an expression. Raises RelationError."""
     return cast(Expression, _parsed(text, "expression"))
 
 

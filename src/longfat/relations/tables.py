@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as CSV files, such as tables of papers. A row with a number is a cell of the paper's table.
+"""CSV files of tables, such as tables of papers. A row with a number is a cell of the paper's table.
 
 Owns the form of such a file: ``value`` is a number, and ``error`` a number or empty.
 """
@@ -15,12 +15,12 @@ from pathlib import Path
 VALUE = "value"  # the column of a cell's number
 ERROR = "error"  # the column of the paper's own error
 CALIBRATED_ON = "calibrated_on"  # the column with the setting that was chosen by a claim's number
-RETEST = "retest"  # the column with yes, or an own deviation, where the paper measured again
+RETEST = "retest"  # the column with yes, or the row's own deviation, where the paper measured twice
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 
 
 class TableError(Exception):
-    """The fault of a table; the text names file and line."""
+    """An error in a table; the text names file and line."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Row:
 
     @property
     def named(self) -> str:
-        """The number after its name in the column ``cell``, if the file has this column."""
+        """The number, after its name in the column ``cell`` if the file has this column."""
         return f"{self.columns.get('cell', '')} {self.printed}".strip()
 
     def filled(self, template: str, **further: str) -> str:
@@ -88,7 +88,7 @@ def read_cells(path: Path) -> tuple[Row, ...]:
 
 
 def read_claimed(path: Path) -> dict[str, list[Row]]:
-    """Read the rows of a table by claim, in the file's order, without rows of no claim. Raises TableError."""
+    """Read the rows of a table by claim, in the file's order, except rows without a claim. Raises TableError."""
     found: dict[str, list[Row]] = {}
     for row in _numbered(path, read_rows(path, "claim")):
         if row.columns["claim"]:

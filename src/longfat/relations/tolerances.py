@@ -16,10 +16,10 @@ from longfat.relations.nodes import Binary, Count, Expression, Gain, Number, Ran
 
 APPROXIMATE_TOLERANCE = 0.10  # after ~
 EVENTS = ("transfers", "cuts", "changes", "streams")  # units of counts
-COUNTS = ("retransmissions",)  # metrics that count, in a unit of other quantities too
-FEW = 2  # events; so few are counted without a fault
+COUNTS = ("retransmissions",)  # counting metrics whose unit is not one of EVENTS
+FEW = 2  # events; up to this number the paper's count is exact
 WHOLE = 100.0  # percent
-HALF = 0.5  # a whole number and no other
+HALF = 0.5  # margin around a whole number that excludes all others
 
 
 def limits_of(left: Expression, sign: Comparator, right: Expression, number: float) -> Limits:
@@ -42,7 +42,7 @@ def limits_of_ratio(sign: Comparator) -> Limits:
 
 
 def _slack(left: Expression, number: float) -> float:
-    """Return the margin of a bound: none, except that counts are whole, and that equal sides may be at least equal."""
+    """Return the margin of a bound: half an event for counts, 1 % for a ratio of at least or at most 1, else none."""
     if _counts(left):
         return HALF if number else 0.0
     return NO_DIFFERENCE if isinstance(left, Binary) and left.operator == "/" and number == 1 else 0.0
@@ -88,7 +88,7 @@ def _of_quotient(number: float, over: Number, under: Number, share: float) -> fl
 
 
 def _resolution(text: str, approximate: bool) -> float:
-    """Return half a unit of a number's last digit; after ~ of its last digit that is not 0."""
+    """Return half a unit of a number's last digit; after ~, of its last nonzero digit."""
     digits = text.rstrip(" %").lstrip("-")
     decimals = len(digits.partition(".")[2])
     zeros = len(digits) - len(digits.rstrip("0")) if approximate and not decimals else 0

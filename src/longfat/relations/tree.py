@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The meaning of an expression's nodes: ``check``, ``selections``, ``key``, ``unit``, ``words`` and ``value``.
+"""The functions over an expression's nodes: ``check``, ``selections``, ``key``, ``unit``, ``words`` and ``value``.
 
-Only these functions walk over a tree; for a node without its own case they visit its ``parts``. All of them raise
+Only these functions traverse a tree; for a node without its own case they visit its ``parts``. All of them raise
 RelationError on an unknown name.
 """
 
@@ -160,7 +160,7 @@ def selections(node: Expression, scope: Scope) -> Iterator[Selection]:
 
 
 def key(node: Expression, scope: Scope) -> Hashable:
-    """Return the identity of an expression over the study's points, equal for equal quantities."""
+    """Return the identity of an expression over the study's points; equal quantities have equal identities."""
     match node:
         case Term():
             return quantity(selection_of(node, scope), scope.study)
@@ -199,7 +199,7 @@ def unit(node: Expression) -> str:
 
 
 def words(node: Expression, scope: Scope) -> str:
-    """Return the text of an expression for people; a loop is shown at its first value."""
+    """Return an expression in words; a loop is shown at its first value."""
     texts = [words(part, scope) for part in parts(node)] if not isinstance(node, Extreme | Count) else []
     match node:
         case Term():
@@ -232,14 +232,14 @@ def words(node: Expression, scope: Scope) -> str:
 
 
 def _named(selection: Selection) -> str:
-    """Return metric, experiment, conditions and flow in words; for a fixed factor, its value."""
+    """Return metric, experiment, conditions and flow in words; a fixed factor appears with its value."""
     conditions = [f"{name} {text}" for name, text in {name: one.text for name, one in selection.where}.items()]
     flow = [f"flow {selection.flow}"] if selection.flow else []
     return " ".join([f"{METRICS[selection.metric].meaning} of {selection.experiment}", *conditions, *flow])
 
 
 def computed(node: Expression, point: Point | None = None) -> float:
-    """Return the value of an expression of numbers and formulas, whose variables have their values at the point.
+    """Return the value of an expression of numbers and formulas, with the variables of the point.
 
     Raises ArithmeticError or ValueError if it has none.
     """
@@ -307,7 +307,7 @@ def value(node: Expression, at: At) -> Estimate:
 
 
 def judged(node: Expression, at: At) -> Judged:
-    """Return the value that is compared with limits: a median if runs fall into two modes, else ``value``."""
+    """Return the value that is compared with limits: the median of a metric that is judged by it, else ``value``."""
     match node:
         case Term() if metric_of(node).judged_by == "median":
             return at.readings.middle(selection_of(node, at.scope), at.least)
@@ -328,7 +328,7 @@ def judged(node: Expression, at: At) -> Judged:
 
 
 def _inner(node: Extreme | Count | Spread, at: At) -> list[At]:
-    """Return the place for each value along a loop or factor. Raises NoValue if there is none."""
+    """Return the context for each value along a loop or factor. Raises NoValue if there is none."""
     found = [dataclasses.replace(at, scope=scope) for scope in inner_scopes(node, at.scope)]
     if not found:
         name = node.factor if isinstance(node, Spread) else node.loop.variable

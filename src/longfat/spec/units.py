@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Typed quantities and their text: durations, sizes, rates and ratios.
 
-Owns the unit symbols and the exact conversion between text and whole base units. Nothing is rounded: a text that is not
-a whole number of base units is an error. Prefixes are strict: kB is 1000 B, KiB is 1024 B.
+Owns the unit symbols and the exact conversion between text and whole base units. Nothing is rounded: a value that is
+not a whole number of base units is an error. Prefixes are strict: kB is 1000 B, KiB is 1024 B.
 """
 
 from __future__ import annotations

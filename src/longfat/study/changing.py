@@ -26,13 +26,13 @@ from longfat.study.schema.names import Finding, shown
 from longfat.study.schema.names import Path as KeyPath
 
 FOLDER = "folder"
-"""The name, in the context of a validation, of the folder that traces are named from."""
+"""Key of the study's folder in the validation context; traces are read from there."""
 LONGEST_TRACE_MS = 3_600_000
 
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace by its name in the manifest; without its content if the study's folder is not known."""
+    """A trace by its name in the manifest; ``trace`` is None if the study's folder is unknown."""
 
     name: str
     trace: Trace | None = None
@@ -54,9 +54,9 @@ TraceName = Annotated[TraceFile, PlainValidator(_read), WithJsonSchema({"type": 
 
 
 def trace_of(content: bytes, name: str) -> Trace:
-    """Read a trace of mahimahi: a line for each packet that may leave, with the millisecond in which it does so.
+    """Parse a mahimahi trace: each line is the millisecond in which one packet may leave.
 
-    After the last line it starts again. Raises a pydantic error that names the wrong line.
+    The trace repeats after its last line. Raises a pydantic error that names the wrong line.
     """
     lines = content.decode("utf-8", errors="replace").splitlines()
     times = [_millisecond(line, f"line {number} of {name!r}") for number, line in enumerate(lines, 1)]
@@ -81,7 +81,7 @@ def _millisecond(line: str, where: str) -> int:
 
 
 class Change(Closed):
-    """New values of a path from a given time on."""
+    """New values of a path, from a given time on."""
 
     examples: ClassVar[tuple[str, ...]] = (
         "{at: 200 ms, outage: 100 ms}",

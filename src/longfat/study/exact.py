@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows with a constant phase at a drop-tail queue, for ``longfat.study.warn``."""
+"""Warnings about constant phases of flows at a drop-tail queue, for ``longfat.study.warn``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from longfat.study.topologies import Dumbbell
 
 
 def exact_step(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    """Warn of constant phases or exact clocks if several hosts share a drop-tail queue.
+    """Warn about constant phases or exact clocks if several hosts share a drop-tail queue.
 
-    The phase then decides which flow loses, for the whole run and in every repetition (docs/virtual-time.md).
+    The phase then decides which flow loses packets, all the time and in every repetition (docs/virtual-time.md).
     """
     topology = experiment.topology
     if not isinstance(topology, Dumbbell | Graph | ParkingLot) or len({one.sender for one in experiment.sent}) < 2:
@@ -38,7 +38,7 @@ def exact_step(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _equal_rates(experiment: Experiment) -> bool:
-    """Return whether data arrive at some queue of a router at exactly the rate at which they leave it."""
+    """Return whether the input and output rates of some router queue are exactly equal."""
     topology = experiment.topology
     if isinstance(topology, Dumbbell):
         return (topology.host_rate or topology.rate) == topology.rate

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parser of expressions: relations between metrics, and arithmetic on the values of a manifest.
 
-Owns the grammar (``expressions.lark``) and the message of a syntax error. Must not know the meaning of names.
+Owns the grammar (``expressions.lark``) and the messages of syntax errors. Must not interpret names.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
 
 from longfat.spec.units import Duration, Rate, Ratio, Size
 
-MOST_LEVELS = 100  # of operations in operations; a sum of this many terms is one, too
+MOST_LEVELS = 100  # of nested operations; a sum of n terms has n levels
 
 Start = Literal["relation", "expression", "derived"]
 
 _UNITS = sorted((unit for kind in (Duration, Size, Rate, Ratio) for unit in kind.units), key=len, reverse=True)
-# A reader's names of the grammar's terminals.
+# The grammar's terminals in the words of messages.
 _SPOKEN = {
     **dict.fromkeys(("NAME", "VARIABLE"), "a name"),
     **dict.fromkeys(("NUMBER", "SIGNED", "PERCENT"), "a number"),
@@ -35,7 +35,7 @@ _SPOKEN = {
 
 
 class ExpressionError(Exception):
-    """The fault of an expression, the column of its text (from 1), and a hint if there is one."""
+    """An error in an expression, with its column (from 1) and an optional hint."""
 
     def __init__(self, message: str, column: int = 1, hint: str | None = None) -> None:
         super().__init__(message)

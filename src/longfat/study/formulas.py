@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The formulas of derived values: arithmetic with numbers and quantities, exact and with dimensions checked.
 
-Owns their evaluation; the grammar is in ``longfat.study.expressions``. Must not know the sources of the values of
-names.
+Owns their evaluation; ``longfat.study.expressions`` has the grammar. Must not know where the values of names come from.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from longfat.study.expressions import ExpressionError, parse
 from longfat.study.schema.names import nearest, shown
 from longfat.system.errors import StudyError
 
-MOST_BITS = 4096  # of a value on the way to the result
+MOST_BITS = 4096  # of an intermediate value
 FUNCTIONS = ("min", "max", "round", "floor", "ceil")
 
-# The base unit of each kind of quantity in seconds and bytes, and its powers of time and data.
+# The base unit of each kind of quantity in seconds and bytes, and its exponents of time and data.
 _KINDS: tuple[tuple[type[Quantity], Fraction, tuple[int, int]], ...] = (
     (Duration, Fraction(1, 1_000_000), (1, 0)),
     (Size, Fraction(1), (0, 1)),
@@ -33,7 +32,7 @@ _KINDS: tuple[tuple[type[Quantity], Fraction, tuple[int, int]], ...] = (
 
 
 class FormulaError(Exception):
-    """The fault of a formula, with the column of its text (from 1)."""
+    """An error in a formula, with its column (from 1)."""
 
     def __init__(self, message: str, column: int, hint: str | None = None) -> None:
         self.message = f"column {column}: {message}"
@@ -43,7 +42,7 @@ class FormulaError(Exception):
 
 @dataclass(frozen=True)
 class Amount:
-    """An exact value in seconds and bytes, with its powers of time and data."""
+    """An exact value in seconds and bytes, with its exponents of time and data."""
 
     value: Fraction
     dimension: tuple[int, int] = (0, 0)
@@ -80,9 +79,9 @@ class Formula:
         self.names = tuple(dict.fromkeys(str(node.children[0]) for node in self._tree.find_data("name")))
 
     def value(self, value_of: Callable[[str], Amount]) -> int | float | str:
-        """Return the value in the form of a manifest: a number, or the text of a quantity.
+        """Return the value as a manifest would give it: a number, or the text of a quantity.
 
-        ``value_of`` gives the amount of a name or raises StudyError. Raises FormulaError when a name has none, the
+        ``value_of`` returns the amount of a name or raises StudyError. Raises FormulaError when a name has none, the
         dimensions do not match, or a quantity is not a whole number of its base unit.
         """
         amount = _evaluate(self._tree, value_of)

@@ -41,7 +41,7 @@ _QUEUE = Pfifo(kind="pfifo", limit=100)
 
 
 class Policer(Closed):
-    """A token bucket in front of a queue, which drops packets without enough tokens."""
+    """A token bucket in front of a queue: a packet that finds too few tokens is dropped."""
 
     examples: ClassVar[tuple[str, ...]] = ("{rate: 10 Mbit/s, burst: 30 kB}",)
 
@@ -54,7 +54,7 @@ class Policer(Closed):
         return RunPolicer(self.rate.value, self.burst.value)
 
     def findings(self, mtu: Size, *, segmented: bool = False) -> Iterator[Finding]:
-        """Yield values beyond the kernel's arithmetic, and a bucket smaller than a frame; paths begin at the policer.
+        """Yield values that the kernel cannot represent, and a bucket smaller than a frame; paths begin at the policer.
 
         If ``segmented``, hosts send segments of 64 KiB, which reach the policer in one piece.
         """
@@ -89,7 +89,7 @@ class GraphLink(Impaired):
     rate: HostRate = Field(description="rate towards the second node; unlimited: packets leave in no time")
     reverse_rate: HostRate | None = Field(default=None, description="rate towards the first (default: `rate`)")
     rtt: f.Delay = Field(
-        default=Duration(0), description="its part of a round-trip time, half in each direction (default 0)"
+        default=Duration(0), description="round-trip time that it adds, half in each direction (default 0)"
     )
     queue: AnyQueue = Field(
         default=_QUEUE, description="queue of the first node, if that is a router (default pfifo, 100 packets)"
@@ -124,7 +124,7 @@ class Graph(Closed):
     links: tuple[GraphLink, ...] = Field(
         min_length=1,
         max_length=MOST_LINKS,
-        description="the links; packets take the way with the fewest links, and of several such ways the one whose "
+        description="the links; packets take the route with the fewest links; of several, the one whose "
         "link is listed first, in each direction separately",
     )
 
@@ -141,7 +141,7 @@ class Graph(Closed):
 
     @property
     def rtt(self) -> Duration:
-        """The longest round-trip time from a sender to a receiver, along the ways of packets there and back."""
+        """The longest round-trip time between a sender and a receiver, along the routes of the packets."""
         delays_us = {name: self._delays_from(name) for name in (*self.senders, *self.receivers)}
         pairs = ((sender, receiver) for sender in self.senders for receiver in self.receivers)
         return Duration(max(delays_us[a].get(b, 0) + delays_us[b].get(a, 0) for a, b in pairs))
@@ -152,7 +152,7 @@ class Graph(Closed):
         return any(link.is_impaired for link in self.links)
 
     def queues(self, mtu: Size) -> tuple[tuple[Path, QueueKind, Place], ...]:
-        """Return the queues of the routers' ports with a rate by path below the topology, and the place of each."""
+        """Return the queue of each router port that has a rate, with its path below the topology and its place."""
         found: list[tuple[Path, QueueKind, Place]] = []
         rtt = self.rtt
         for number, link in enumerate(self.links):
@@ -205,9 +205,9 @@ class Graph(Closed):
         yield from (Finding(("links", number, *one.path[1:]), one.message, one.hint) for one in found)
 
     def _delays_from(self, start: str) -> dict[str, int]:
-        """Return the microseconds to each node on the way with the fewest links, and of equal ones the first link.
+        """Return the delay to each node in microseconds, on the route with the fewest links; ties go to the first link.
 
-        These are the ways of ``longfat.spec.network.route``.
+        ``longfat.spec.network.route`` chooses the same routes.
         """
         leaving: dict[str, list[tuple[str, int]]] = {}
         for link in self.links:
@@ -236,7 +236,7 @@ class ParkingLot(Closed):
     )
     bottlenecks: Annotated[int, Field(strict=True, ge=1, le=20)] = Field(description="number of bottlenecks")
     rate: f.LinkRate = Field(description="rate of each bottleneck")
-    rtt: f.Delay = Field(description="round-trip time that all bottlenecks add together, each the same part of it")
+    rtt: f.Delay = Field(description="round-trip time that all bottlenecks add in total, in equal parts")
     senders: Annotated[int, Field(strict=True, ge=1, le=100)] = Field(
         default=1, description="number of clients, whose packets cross all bottlenecks (default 1)"
     )
@@ -293,7 +293,7 @@ class ParkingLot(Closed):
 
 
 def lot_sides(senders: int, bottlenecks: int) -> Sides:
-    """Names of the senders and of the receivers of a parking lot."""
+    """Return the names of the senders and of the receivers of a parking lot."""
     numbers = range(1, bottlenecks + 1)
     clients = (f"client{number}" for number in range(1, senders + 1))
     return (*clients, *(f"cross{number}" for number in numbers)), ("server", *(f"sink{number}" for number in numbers))

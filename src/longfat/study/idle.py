@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repetitions that are all the same run, for ``longfat.study.warn``."""
+"""Warnings about repetitions that are identical runs, for ``longfat.study.warn``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from longfat.study.traffic.algorithm import Algorithm
 
 
 def idle_repetitions(swept: SweptExperiment, header: Header) -> Iterator[Finding]:
-    """Warn of repetitions that would all be the same run: in virtual time they count once."""
+    """Warn about repetitions that would be identical runs: in virtual time they count once."""
     if swept.repetitions == 1:
         return
     idle = sum(not varies(point.experiment, header) for point in swept.points)
@@ -31,7 +31,7 @@ def idle_repetitions(swept: SweptExperiment, header: Header) -> Iterator[Finding
 
 
 def varies(experiment: Experiment, header: Header) -> bool:
-    """Return whether the seed affects anything in a run in virtual time except ports and hash keys."""
+    """Return whether the seed affects more than ports and hash keys of a run in virtual time."""
     topology, probes = experiment.topology, experiment.probes
     used = (
         one.algorithm if isinstance(one.algorithm, Algorithm) else header.algorithms[one.algorithm]

@@ -21,7 +21,7 @@ ShareFromZero = Annotated[Ratio, f.Within("0 %", "100 %")]
 
 
 class Bursts(Closed):
-    """Losses in bursts: the chain of Gilbert and Elliott, with two states."""
+    """Losses in bursts: the Gilbert-Elliott model, with two states."""
 
     examples: ClassVar[tuple[str, ...]] = ("{enter: 0.1 %, leave: 20 %, in_burst: 80 %}",)
 
@@ -63,7 +63,7 @@ class Impaired(Changing):
     )
     overtaking: f.Share | None = Field(
         default=None,
-        description="share of the packets towards the receivers that have no delay, and so overtake all packets under"
+        description="share of the packets towards the receivers that skip the delay, and so overtake the packets under"
         " way (default: none)",
     )
     reverse_overtaking: f.Share | None = Field(
@@ -103,7 +103,7 @@ class Impaired(Changing):
 
 
 def impairment_findings(topology: Impaired, forward_us: int, reverse_us: int) -> Iterator[Finding]:
-    """Yield jitter larger than its delay, and keys that exclude each other.
+    """Yield jitter that exceeds the delay, and keys that exclude each other.
 
     ``forward_us`` is the delay towards the receivers, ``reverse_us`` towards the senders.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inheritance of experiments: ``defaults`` and ``like`` are laid under the keys given.
+"""Inheritance of experiments: given keys override ``like``, whose keys override ``defaults``.
 
-Owns this merging, and the place of each part in the file. Must not know the meaning of keys, except ``path`` and
-``topology``, of which one replaces the other.
+Owns the merging, and the place of each part in the file. Must not know the meaning of keys, except ``path`` and
+``topology``, which replace each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MERGED = ("topology", "hosts", "probes")  # merged key by key; any other key is 
 
 @dataclass(frozen=True)
 class Placed:
-    """Plain data with the places of its parts in the file; a part without a place is below the part that has one."""
+    """Plain data with the places of its parts in the file; other parts are below the nearest part with a place."""
 
     data: dict[str, Any]
     places: Mapping[Path, Path]
@@ -70,7 +70,7 @@ def overlay(base: Placed, over: Placed, merged: tuple[str, ...] = MERGED) -> Pla
 
 
 def inherited(raws: list[Any], defaults: Any) -> tuple[list[Placed | None], list[Finding]]:
-    """Return each experiment with keys from ``defaults`` and from its ``like``; None for one that is not a mapping."""
+    """Return each experiment with the keys of ``defaults`` and of its ``like``; None if it is not a mapping."""
     findings: list[Finding] = []
     result: list[Placed | None] = []
     named: dict[str, Placed] = {}
@@ -121,7 +121,7 @@ def _network_faults(raw: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _without_replaced(base: Placed, raw: Mapping[str, Any]) -> Placed:
-    """Return the base without its path, if a whole topology replaces it, or without its topology, if a path does."""
+    """Return the base without its path if a whole topology replaces it, without its topology if a path does."""
     topology, below = raw.get("topology"), base.data.get("topology")
     gone = ["like"]
     if isinstance(topology, dict) and "kind" in topology:

@@ -25,7 +25,7 @@ BASE_BYTES = 64 << 20  # memory of the guest itself
 
 
 def experiment_findings(experiment: Experiment, algorithms: Mapping[str, Algorithm], hosts: Hosts) -> list[Finding]:
-    """Return the faults among the keys of an experiment whose single values are all valid."""
+    """Return the faults between keys of an experiment whose single values are all valid."""
     return [
         *_traffic_findings(experiment),
         *_flow_findings(experiment, hosts),
@@ -102,7 +102,7 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _unseen_flows(experiment: Experiment) -> Iterator[Finding]:
-    """Yield flows whose sockets are never sampled: their settings could not be read back."""
+    """Yield flows whose sockets are never sampled, so that their settings cannot be read back."""
     interval = experiment.probes.sockets.value
     ends = [one.start.value + one.duration.value for one in experiment.sent]
     ends += [one.start.value + one.start_jitter.value + one.duration.value for one in experiment.flows]
@@ -119,7 +119,7 @@ def _unseen_flows(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _memory_findings(experiment: Experiment) -> Iterator[Finding]:
-    """Yield streams whose blocks alone exceed the memory of the guest."""
+    """Yield experiments whose streams need more memory than the guest has."""
     memory = experiment.memory or Size(RunSpec.memory_bytes)
     streams = sum(flow.streams for flow in experiment.every_flow)
     needed = streams * BLOCK_BYTES + BASE_BYTES
@@ -129,7 +129,7 @@ def _memory_findings(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _over_tcp(experiment: Experiment) -> Iterator[tuple[str, int, TcpEntry]]:
-    """Yield each single traffic with a congestion control, with kind and index of its entry."""
+    """Yield all traffic with a congestion control, one by one, with kind and index of its entry."""
     for name in SECTIONS:
         yield from ((name, index, one) for index, one in experiment.entries(name) if isinstance(one, TcpEntry))
 
@@ -190,7 +190,7 @@ def _parameter_conflicts(
 
 
 def _file_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm]) -> Iterator[Finding]:
-    """Yield C files of different folders with the same name: names of congestion controls are unique in a kernel."""
+    """Yield C files of different folders with one name: a kernel has one congestion control of a name."""
     taken: dict[str, str] = {}
     for name, index, entry in _over_tcp(experiment):
         used = _algorithm(entry.algorithm, algorithms)

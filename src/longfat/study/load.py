@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of a study: YAML, models, sweeps and checks, with every problem reported at once.
 
-Owns the order of the checks. Must not read anything but the given file and files that it names.
+Owns the order of the checks. Reads only the given file and the files that it names.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def load_study(path: FilePath, given: Mapping[str, Scalar] = MappingProxyType({}
 
 
 def study_of(source: Source, given: Mapping[str, Scalar] = MappingProxyType({}), only: Collection[str] = ()) -> Study:
-    """Check a ``study.yaml`` that was read, as ``load_study`` does. Raises StudyError with all its problems.
+    """Check a ``study.yaml`` that has been read. Raises StudyError with all its problems, like ``load_study``.
 
-    With ``only``, the study has just the named experiments, and the others are not checked.
+    With ``only``, the study has only the named experiments, and the others are not checked.
     """
     if not isinstance(source.data, dict):
         raise StudyError("the study is not a mapping of keys to values", where=source.file)
@@ -126,7 +126,7 @@ def _follows(finding: Finding, head: Iterable[Finding]) -> bool:
 
 
 def _host_findings(header: Header, swept: list[SweptExperiment]) -> Iterator[Finding]:
-    """Yield the study's settings of single hosts that no experiment has."""
+    """Yield the study's settings of single hosts that are in no experiment."""
     sides = [point.experiment.sides for one in swept for point in one.points]
     known = list(dict.fromkeys(name for both in sides for side in both for name in side))
     for name in header.hosts.per_host:
@@ -153,7 +153,7 @@ def _factors(raw: Mapping[str, Any]) -> Factors | None:
 
 
 class _Around:
-    """Valid parts of the rest of the study that an experiment needs."""
+    """The valid parts of the rest of the study, as far as an experiment needs them."""
 
     def __init__(self, data: Mapping[str, Any], outside: dict[str, Any]) -> None:
         self.outside = outside
@@ -189,7 +189,7 @@ def _outside(file: str, head: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kernel_findings(outside: Mapping[str, Any], head: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield kernels of the study with the name of one of ``kernels/``."""
+    """Yield kernels of the study that have the name of a kernel in ``kernels/``."""
     for name in KERNELS:
         if outside["kernel"].count(name) > 1:
             yield Finding(("kernels", name), "is the name of a kernel of the project", "give it another name")
@@ -203,7 +203,7 @@ def _records(data: Mapping[str, Any], section: str) -> Records:
 
 
 def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
-    """Return the names of all traffic of an experiment given as plain data; None while a count is not known."""
+    """Return the names of all traffic of an experiment given as plain data; None if a count is unknown."""
     names: list[str] = []
     for section in SECTIONS:
         entries = raw.get(section, [])
@@ -218,7 +218,7 @@ def _traffic_names(raw: Mapping[str, Any]) -> list[str] | None:
 
 
 def _nodes(topology: Any) -> list[str] | None:
-    """Return the hosts of a topology given as plain data; None if they are not known."""
+    """Return the hosts of a topology given as plain data; None if they are unknown."""
     if not isinstance(topology, dict) or topology.get("kind") not in list(TOPOLOGIES):
         return None
     if topology["kind"] == "graph":
@@ -247,7 +247,7 @@ def _validated(
 
 
 def _pair_findings(placed: Placed, named: Mapping[str, Placed]) -> Iterator[Finding]:
-    """Yield a pair whose partner does not exist or itself takes its draws from another experiment."""
+    """Yield a pair whose partner does not exist, or takes its own draws from another experiment."""
     partner = placed.data.get("pairs_with")
     if not isinstance(partner, str):
         return
@@ -304,7 +304,7 @@ def _points(
 ) -> tuple[list[Point], list[ExcludedPoint], list[Finding]]:
     """Return the experiment at every cell; findings about a factor's value point to its place.
 
-    It is first checked with all references waiting, so that its own faults show whatever the sweep is.
+    The experiment is first checked with its references unresolved, so that faults outside the sweep always show.
     """
     points: list[Point] = []
     excluded: list[ExcludedPoint] = []

@@ -50,13 +50,12 @@ class HostKeys(Closed):
     )
     tx_ring: f.CountFromZero | None = Field(
         default=None,
-        description="packets that the network card's transmit ring also holds, between that queue and the wire "
-        "(default 0)",
+        description="packets in the transmit ring of the network card, between that queue and the wire (default 0)",
     )
     interrupt_moderation: f.HostTime | None = Field(
         default=None,
-        description="time from the arrival of a packet until the card interrupts its host, which then takes all "
-        "packets that have arrived (default 0)",
+        description="time from the arrival of a packet until the card interrupts its host, which then receives all "
+        "packets that have arrived by then (default 0)",
     )
     packet_time: f.HostTime | None = Field(
         default=None,
@@ -136,12 +135,12 @@ class Probes(Closed):
 
 
 class Drop(Closed):
-    """One packet that is dropped deliberately at the delay element, towards the receiver."""
+    """One packet that the delay element drops deliberately, towards the receiver."""
 
     at: f.Delay = Field(description="packets are counted from this time on")
     packet: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
         default=DeliberateDrop.packet,
-        description="number of the packet that is dropped, from 1, of any traffic: before a connection begins, 1 is "
+        description="number of the dropped packet, from 1, of any traffic: before a connection begins, 1 is "
         "its SYN (default 100)",
     )
 
@@ -150,7 +149,7 @@ Model = TypeVar("Model", bound=Closed)
 
 
 def _with_traffic(model: type[Model]) -> type[Model]:
-    """Add a key to the model for each kind of traffic that it lacks."""
+    """Add a key for each kind of traffic that the model lacks."""
     keys: dict[str, Any] = {
         name: (tuple[kind.model, ...], Field(default=(), description=kind.meaning))  # type: ignore[name-defined]
         for name, kind in SECTIONS.items()
@@ -204,7 +203,7 @@ class Experiment(Closed):
     )
 
     def entries(self, kind: str) -> tuple[tuple[int, Entry], ...]:
-        """Return each single traffic of a kind with the index of its entry; an entry with a count has several."""
+        """Return the traffic of a kind, one by one, with the index of its entry; an entry with a count has several."""
         return tuple((index, one) for index, entry in enumerate(getattr(self, kind)) for one in entry.each(self.sides))
 
     @property
@@ -214,17 +213,17 @@ class Experiment(Closed):
 
     @property
     def every_flow(self) -> tuple[Flow, ...]:
-        """Each single flow; an entry with a count has several."""
+        """All flows, one by one; an entry with a count has several."""
         return tuple(one for entry in self.flows for one in entry.each(self.sides))
 
     @property
     def sent(self) -> tuple[Entry, ...]:
-        """Each single traffic, kind by kind."""
+        """All traffic, one by one, sorted by kind."""
         return tuple(one for kind in SECTIONS for _, one in self.entries(kind))
 
     @property
     def traffic(self) -> tuple[TcpEntry, ...]:
-        """Each single traffic that has a congestion control."""
+        """All traffic with a congestion control, one by one."""
         return tuple(one for one in self.sent if isinstance(one, TcpEntry))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An experiment at one cell of its sweep, as plain data: derived values, the path, and all references replaced.
 
-Owns the meaning of ``${...}`` and ``path``, and the place in the file where their values can be fixed. Must not
-judge whether a value fits the place where it is used: the models do.
+Owns the meaning of ``${...}`` and ``path``, and the place in the file where a wrong value can be fixed. Must not check
+whether a value is allowed where it is used: the models do.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ PACKET = "packet"  # the MTU of the experiment's links, in formulas
 
 @dataclass
 class Concrete:
-    """The data at a cell, the references without a value, and the places of replaced parts in the file.
+    """The data at a cell, the findings about references, and the places of replaced parts in the file.
 
-    A replaced part without a place waits for a value that is reported elsewhere.
+    A replaced part has no place (None) if its reference has no value; that is reported elsewhere.
     """
 
     data: dict[str, Any]
@@ -49,11 +49,11 @@ class Concrete:
 
 
 class _Wait(Exception):
-    """A name has no value at this cell; if that is a fault, it is reported elsewhere."""
+    """Lack of a value for a name at this cell; a fault is reported elsewhere."""
 
 
 class _Fault(Exception):
-    """A name has no such value; ``finding`` has place and reason."""
+    """Lack of a field; ``finding`` has place and reason."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -61,7 +61,7 @@ class _Fault(Exception):
 
 
 class Surroundings:
-    """The study's paths, records and MTU, which references may use in addition to factors."""
+    """The study's paths, records and MTU, to which references may refer in addition to factors."""
 
     def __init__(self, paths: Records, records: Records, mtu: str) -> None:
         self.paths, self.records, self.mtu = paths, records, mtu
@@ -70,7 +70,7 @@ class Surroundings:
 def concrete(
     placed: Placed, sweep: Sweep, formulas: Mapping[str, Formula], cell: Cell, around: Surroundings
 ) -> Concrete:
-    """Return the experiment at a cell. In an empty cell of a sweep with factors, all references wait."""
+    """Return the experiment at a cell. At an empty cell, references to factors stay unresolved."""
     scope = dict(cell)
     result = Concrete({key: value for key, value in placed.data.items() if key != "sweep"}, [], {}, dict(placed.places))
     _take_path(result, placed, scope, around)
@@ -155,7 +155,7 @@ class _Names:
         return value, place
 
     def amount(self, text: str, to_come: set[str], data: Mapping[str, Any]) -> Amount:
-        """Return the amount of a name in a formula of the experiment ``data``; names ``to_come`` have none yet.
+        """Return the amount of a name in a formula of the experiment ``data``; names in ``to_come`` are undefined yet.
 
         Raises StudyError, or _Wait.
         """
@@ -229,8 +229,8 @@ def reference_findings(
 ) -> list[Finding]:
     """Return findings of unknown references, references within a longer text, and unused factors and formulas.
 
-    A name in ``misplaced`` counts as used: its reference is reported where it is.
-    A zipped factor next to others that are used may only be the name of its row.
+    A name in ``misplaced`` counts as used: its reference is reported separately. An unused factor of a zip is allowed
+    if another one is used: it names the rows.
     """
     factors = [name for _, names in sweep.groups for name in names]
     known = [*factors, *sweep.derived]

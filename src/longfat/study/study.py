@@ -20,7 +20,7 @@ from longfat.study.traffic.algorithm import Algorithm
 _ETHERNET_MTU = Size(1500)
 
 BACKEND = "backend"
-"""The factor of a study that is compared over backends."""
+"""The factor in a study that compares backends."""
 
 # The kernel's sysctls for each recovery; without selective acknowledgments it follows RFC 6582.
 _RECOVERY = {
@@ -32,7 +32,7 @@ _RECOVERY = {
 
 @dataclass(frozen=True)
 class Point:
-    """One scenario: factor values in base units and as the manifest has them, and the experiment there.
+    """One scenario: factor values in base units and as in the manifest, and the experiment with these values.
 
     ``places`` has the places of the experiment's parts in the file.
     """
@@ -100,7 +100,7 @@ class Study:
         return used if isinstance(used, Algorithm) else self.header.algorithms[used]
 
     def kernel_of(self, experiment: Experiment, stack: str | None = None) -> OwnKernel | None:
-        """Return the kernel of an experiment's runs; None if they name no kernel and add no file to one.
+        """Return the kernel of an experiment's runs; None if it names no kernel and adds no file to one.
 
         Runs that name no kernel have the kernel of the ``stack``, by default the study's stack.
         """
@@ -117,7 +117,7 @@ class Study:
         """Return the kernels to which the study adds files under a stack, by name."""
         points = (point for experiment in self.experiments for point in experiment.points)
         kernels = (self.kernel_of(point.experiment, stack) for point in points)
-        return {kernel.name: kernel for kernel in kernels if kernel and kernel.pieces}
+        return {kernel.name: kernel for kernel in kernels if kernel and kernel.changed}
 
 
 def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> SweptExperiment:
@@ -131,7 +131,7 @@ def _over_backends(experiment: SweptExperiment, names: tuple[str, ...]) -> Swept
 
 @dataclass(frozen=True)
 class HostSettings:
-    """The settings of senders and receivers from study and experiment together, by the names of ``HostKeys``."""
+    """The merged settings of senders and receivers from study and experiment, by the names of ``HostKeys``."""
 
     mtu: Size = _ETHERNET_MTU
     txqueuelen: int = 1000  # as of an Ethernet interface (DEFAULT_TX_QUEUE_LEN in Linux)
@@ -168,7 +168,7 @@ class HostSettings:
 
 
 def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> HostSettings:
-    """Lay the experiment's settings over the study's and the defaults, sysctls key by key.
+    """Merge the experiment's settings over the study's and the defaults, sysctls key by key.
 
     With ``host``, the settings of this single host replace the settings of all hosts.
     """

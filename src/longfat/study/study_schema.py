@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON Schema of a manifest, for editors. Must not be stricter than the loader.
 
-The loader checks the rest: names from elsewhere in the file, bounds and rounding of quantities, and everything that
+The loader also checks references to names elsewhere in the file, bounds and rounding of quantities, and everything that
 depends on more than one key.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sweep: its keys, its expansion to points, and the checks that need only the sweep itself.
 
-Must not judge whether a value fits the place where it is used: the models do.
+Must not check whether a value is allowed where it is used: the models do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Exclusion(Closed):
 
 
 class Record(Closed):
-    """A factor's value that is an inline record; the factor's value is its name."""
+    """An inline record as the value of a factor, which is its ``name``."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
@@ -62,7 +62,7 @@ class Sweep(Closed):
     ] = Field(
         default={},
         alias="zip",
-        description="lists of equal length, read in parallel, or a list of such mappings, each a separate axis; a "
+        description="lists of equal length, read row by row, or a list of such mappings, each a separate axis; a "
         "list that nothing refers to names the rows",
     )
     derived: dict[f.FactorName, f.Text] = Field(
@@ -103,7 +103,7 @@ Records = Mapping[str, tuple[Path, Mapping[str, Any]]]
 
 
 def base_value(given: Scalar) -> Scalar:
-    """Return a factor's value as the lock has it: quantities in base units, others as given."""
+    """Return a factor's value as in the lock: quantities in base units, others as given."""
     if not isinstance(given, str):
         return given
     try:
@@ -119,7 +119,7 @@ def same(one: Scalar, other: Scalar) -> bool:
 
 
 def factor_levels(sweep: Sweep, records: Records | None = None) -> dict[str, tuple[Level, ...]]:
-    """Return the values of every factor in the manifest's order, with the records that they name."""
+    """Return the values of each factor in the manifest's order, with the records that they name."""
     return {
         name: tuple(_level(given, ("sweep", *group, name, index), records or {}) for index, given in enumerate(values))
         for group, factors in sweep.groups

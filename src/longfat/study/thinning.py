@@ -13,7 +13,7 @@ from longfat.study.schema.closed import Closed
 
 
 class Thinning(Closed):
-    """How a profile thins an experiment; it never adds a run or lengthens one."""
+    """The reduction of an experiment by a profile, which never adds a run or lengthens one."""
 
     repetitions: f.Count | None = Field(default=None, description="greatest number of repetitions")
     duration: f.Length | None = Field(
@@ -57,7 +57,7 @@ class Profile(Thinning):
 
 
 class Profiles(Closed):
-    """The thinned versions; `paper` always is the manifest as written."""
+    """The thinned versions; `paper` is always the manifest as written."""
 
     smoke: Profile = Field(default=Profile(), description="at most two minutes")
     quick: Profile = Field(default=Profile(), description="the default")

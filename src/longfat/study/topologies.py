@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of the topologies that are a single line: cable, delay line and dumbbell; and the list of all kinds."""
+"""The models of the linear topologies, cable, delay line and dumbbell, and the list of all kinds."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Dumbbell(Impaired):
     )
     further_delays: tuple[f.Delay, ...] = Field(
         default=(),
-        description="by how much the round-trip time of each receiver is longer than `rtt` (default: not at all)",
+        description="additional round-trip time of each receiver, beyond `rtt` (default: none)",
     )
 
     @property

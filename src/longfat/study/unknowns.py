@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that a paper does not state and a study must assume: their defaults and other plausible values.
+"""Settings that a paper does not state, so that a study must assume them: defaults and plausible values.
 
-Owns the replacement of ``${name}`` by the assumed value, before any other processing of the file. An unknown can
-replace any value, and is not a factor: the name of a scenario does not depend on it.
+Owns the replacement of ``${name}`` by the assumed value, before the file is processed further. An unknown can replace
+any value, and is not a factor: the name of a scenario does not depend on it.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def _amount(value: Scalar) -> Amount:
 def assumed(data: dict[str, Any], given: Mapping[str, Scalar]) -> tuple[dict[str, Any], list[Finding]]:
     """Replace each unknown in the file's data by its given value, or else by its default.
 
-    Findings are unused unknowns and unknowns with the name of a factor. Raises StudyError for a value in ``given`` that
-    is not plausible, and for an unknown name.
+    The findings are unused unknowns, and unknowns with the name of a factor. Raises StudyError for a value in ``given``
+    that is not plausible, and for an unknown name.
     """
     unknowns = _readable(data.get(SECTION))
     _check(given, unknowns)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that are allowed in a study but probably not intended: warnings, each with file, line and key.
+"""Warnings about allowed settings that are probably not intended, each with file, line and key.
 
-A study with warnings runs unchanged; wrong settings are in ``lint``.
+A study with warnings runs unchanged; ``lint`` finds wrong settings.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _unknown_sysctls(swept: SweptExperiment) -> Iterator[Finding]:
 
 
 def _sysctls_without_kernel(hosts: Hosts) -> Iterator[Finding]:
-    """Yield sysctls that the project's kernel lacks: backends with that kernel refuse the runs."""
+    """Yield sysctls that the project's kernel lacks; backends with that kernel refuse such runs."""
     message = "the project's kernel has no such sysctl; only a machine's own kernel can run this"
     layers: list[tuple[Path, HostKeys]] = [(("hosts",), hosts)]
     layers += [(("hosts", "per_host", name), one) for name, one in hosts.per_host.items()]
@@ -64,9 +64,9 @@ def _swept_warnings(swept: SweptExperiment, hosts: Hosts) -> Iterator[Finding]:
 
 
 def _idle_queues(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
-    """Yield queues of a switch that cannot fill: the hosts before it have longer queues, and together no higher rate.
+    """Yield queues of a switch that cannot fill: the hosts before it have longer queues, and in total no higher rate.
 
-    Packets then wait, and are dropped, at the hosts, and the length of the switch's queue has no effect.
+    Packets then wait and are dropped at the hosts, and the length of the switch's queue has no effect.
     """
     topology = experiment.topology
     if not isinstance(topology, Dumbbell):

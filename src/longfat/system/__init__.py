@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files, locks, processes and errors: the floor on which every other package stands."""
+"""Files, locks, processes and errors, for all other packages."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of the files that each step made and used, so that a later change is refused with the file's name.
+"""Checksums of the files that each step made and used, by which later changes are detected and refused.
 
 Owns ``checksums/STEP.json`` in a results folder (docs/data.md). A step's checksums include the checksums of the steps
-before it, and every reader of a step's files checks them. Independent of their content. They are not a
-signature: whoever may write to the folder can make them again.
+before it, and every reader of a step's files checks them. Must not know their content. They are not a signature: anyone
+with write access to the folder can make them again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from types import MappingProxyType
 from typing import Literal
 
 from longfat.system.errors import RecordError, RigError
-from longfat.system.files import write_whole
+from longfat.system.files import file_sha256, write_whole
 
 CHECKSUMS = "checksums"
 FORMAT = 1
 SHOWN = 5  # most files that an error names
-RAW = "raw/"  # all records may be removed together; the files that were made from them stay valid
+RAW = "raw/"  # if all records are removed together, the files made from them stay valid
 
 Step = Literal["lock", "dataset", "verdicts", "figures", "report"]
 
@@ -34,7 +34,7 @@ _STEPS: Mapping[Step, tuple[str, str]] = {
     "figures": ("the figures were drawn", "`longfat report STUDY` draws them again"),
     "report": ("the report was written", "`longfat report STUDY` writes it again"),
 }
-"""The end of each step, and the remedy for its changed files."""
+"""The step in messages, and the remedy for its changed files."""
 
 
 def write_checksums(
@@ -67,7 +67,7 @@ def checksums_of(results: Path, step: Step) -> Path:
 
 
 def verify_checksums(results: Path, step: Step, study: Path | None = None) -> None:
-    """Raise RecordError with each file's name unless all files are as they were at the end of the step.
+    """Raise RecordError, with the names of the files, if files have changed since the step.
 
     If ``study`` is given, its files are compared, too.
     """
@@ -110,8 +110,7 @@ def _own(data: Mapping[str, object]) -> str:
 
 
 def _digest(path: Path) -> str:
-    """Return a file's digest. Raises OSError for a pipe, which would wait."""
+    """Return a file's digest. Raises OSError for a pipe, on which reading would block."""
     if path.is_fifo():
         raise OSError(errno.EINVAL, "it is not a plain file", str(path))
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_sha256(path)

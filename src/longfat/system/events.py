@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream of events that feeds the console and ``results/STUDY/events.jsonl``.
+"""The stream of events for the console and ``results/STUDY/events.jsonl``.
 
 Owns the form of an event and its destinations. Must not decide anything: no code reads events back.
 """
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 class Level(StrEnum):
-    """Importance of an event: look at a warning before you trust the results."""
+    """Importance of an event; look at warnings before you trust the results."""
 
     INFO = "info"
     WARNING = "warning"
@@ -41,7 +41,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """One event. ``facts`` holds its numbers and names, with unit suffixes."""
+    """One event. ``facts`` has its numbers and names, with unit suffixes."""
 
     kind: Kind
     message: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are complete whenever they are read, and flushed to the disk; files of other people.
+"""Atomic writing of files, flushed to the disk; safe reading of other people's files.
 
 Standard library only.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -35,7 +36,7 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:
-        if error.filename in {None, draft, str(draft)}:  # the draft's name means nothing to callers
+        if error.filename in {None, draft, str(draft)}:  # the caller does not know the draft's name
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:
@@ -43,13 +44,13 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
 
 
 def read_plain(path: Path, folder: Path, most: int) -> bytes:
-    """Return the content of a file that somebody else may have put into ``folder``.
+    """Return the content of an untrusted file in ``folder``.
 
     Raises OSError for a link that leaves the folder, for anything except a file, and for more than ``most`` bytes.
     """
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise OSError(errno.EXDEV, "it is a link out of the folder", str(path))
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # a pipe would wait
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # a pipe would block
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a plain file", str(path))
         content = file.read(most + 1)
@@ -58,10 +59,16 @@ def read_plain(path: Path, folder: Path, most: int) -> bytes:
     return content
 
 
-def flush_file_system(folder: Path) -> None:
-    """Flush the folder's file system to the disk (syncfs(2)), once for a tree of thousands of files. Raises OSError.
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 (hex) of a file. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
-    After a rename that follows, no power failure leaves empty files.
+
+def flush_file_system(folder: Path) -> None:
+    """Flush the folder's file system to the disk (syncfs(2)), once for thousands of files. Raises OSError.
+
+    If a rename follows, no power failure leaves empty files.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that hold a lock: named in messages, and announced to whoever waits for long. Standard library only."""
+"""Processes that hold a lock, for messages and notices during long waits. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from longfat.system.locks import hold
 from longfat.system.text import visible
 
-LONG_S = 5.0  # a wait that is announced
+LONG_S = 5.0  # wait before a notice
 
 
 def holder(path: Path) -> str:
-    """Return the processes that hold the lock on a file or folder, with their commands, as far as proc(5) has them."""
+    """Return the processes that hold the lock on a file or folder, with their commands if proc(5) shows them."""
     found = []
     with suppress(OSError, ValueError):
         facts = path.stat()
@@ -32,7 +32,7 @@ def holder(path: Path) -> str:
 
 @contextmanager
 def hold_patiently(path: Path) -> Iterator[int]:
-    """Lock the file ``path`` as ``hold`` does, and name the holder on standard error if that takes long."""
+    """Lock the file ``path`` like ``hold``, and name the holder on standard error if that takes long."""
 
     def announce() -> None:
         sys.stderr.write(f"waiting for {holder(path)}, which holds {visible(str(path))}\n")

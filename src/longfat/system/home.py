@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The project's folder with ``kernels/``, ``images/`` and ``experiments/``: the checkout, or its part in a wheel."""
+"""The project's folder with ``kernels/``, ``images/`` and ``experiments/``: the checkout, or its copy in a wheel."""
 
 from __future__ import annotations
 

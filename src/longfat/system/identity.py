@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identities: digests of the behaviour of Python code, and the release of a kernel's source.
+"""Identities: digests of Python code by its behaviour, and the release of a kernel's source.
 
-Owns the canonical form of code: the syntax tree without positions, comments, docstrings and statements without effect.
-Unlike ``ast.dump`` it does not depend on the version of Python: fields are listed by name, and fields that are empty or
-absent in some versions are left out.
+Owns the canonical form of code: the syntax tree without positions, comments, docstrings and no-ops. Unlike ``ast.dump``
+it does not depend on the version of Python: fields are listed by name, and fields that are empty or absent in some
+versions are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WORDS = ("kind", "type_comment", "type_ignores")
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The source of a kernel: its release, and whether that is the pinned release of the references.
+    """The source of a kernel: its release, and whether that is the pinned release behind the evidence.
 
     ``patches`` are the patches of the project's series, in order, and ``own`` the files of the study, each with its
     SHA-256 (hex). ``name`` is the kernel's name in ``kernels/``.
@@ -43,7 +43,7 @@ class KernelSource:
 
 
 def package_sources(names: Iterable[str]) -> list[Path]:
-    """Return the Python files of this package that ``names`` lists, with all files of each folder among them."""
+    """Return the Python files of this package in ``names``, which are files and folders."""
     found = []
     for name in names:
         path = PACKAGE / name
@@ -83,12 +83,12 @@ def _is_empty(child: Any) -> bool:
 
 
 def _does_nothing(item: Any) -> bool:
-    """Return whether a statement is a docstring, another lone constant, or ``pass``."""
+    """Return whether a statement is a docstring, another constant, or ``pass``."""
     return isinstance(item, ast.Pass) or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
 
 
 def _parts(joined: ast.JoinedStr) -> Iterator[ast.expr]:
-    """Yield the parts of an f-string, with adjacent constants joined: versions of Python split them differently."""
+    """Yield the parts of an f-string with adjacent constants joined, which versions of Python split differently."""
     text = ""
     for part in joined.values:
         if isinstance(part, ast.Constant):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of the machine: their state, and the end of processes that must not continue. Standard library only."""
+"""Processes of the machine: their state, and the killing of leftover processes. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-LEAST_FILES = 64  # open at a time: a run with its guest needs about thirty
+LEAST_FILES = 64  # open files: a run with its guest needs about thirty
 MOST_FILES = 4096
 
 
 def enough_descriptors() -> bool:
-    """Raise the limit of open files as far as is allowed and useful; return whether it suffices."""
+    """Raise the limit of open files as far as allowed and useful; return whether it suffices."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -25,13 +25,13 @@ def enough_descriptors() -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Return whether the process can still write; one that has ended may wait for its parent for ever."""
+    """Return whether the process exists and is not a zombie."""
     fields = _fields(process)
     return bool(fields) and fields[0] not in ("Z", "X")
 
 
 def children() -> set[int]:
-    """Return the processes that this process has started, in any thread, and that have not ended."""
+    """Return the running child processes of this process, of all threads."""
     return {number for number in _all() if _is_child(number)}
 
 
@@ -42,11 +42,10 @@ def end_children(but: Collection[int] = ()) -> None:
 
 
 def end_orphans(folder: Path) -> None:
-    """Kill this user's processes that work in ``folder`` and whose session has lost the process that began it.
+    """Kill this user's processes that work in ``folder`` and whose session leader has ended.
 
-    A guest's processes have their own session. A process that the guest's kernel started just before it was
-    killed stays stopped for ever, and keeps the guest's memory (start_userspace in
-    arch/um/os-Linux/skas/process.c).
+    A guest has its own session. A process that the guest's kernel started just before it was killed stays stopped for
+    ever, and keeps the guest's memory (start_userspace in arch/um/os-Linux/skas/process.c).
     """
     place = folder.resolve()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Temporary folders, removed when their block ends or, if a process was killed, when the next one is made."""
+"""Temporary folders, removed at the end of their block or, after a kill, when the next one is created."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pathlib import Path
 from longfat.system.locks import hold
 from longfat.system.processes import end_orphans
 
-BEING_MADE_S = 60.0  # a younger folder may not be locked yet
+BEING_MADE_S = 60.0  # a newer folder may not be locked yet
 
 
 @contextmanager
 def scratch_in(parent: Path, prefix: str) -> Iterator[Path]:
-    """Yield a new folder in ``parent`` whose name begins with ``prefix``, locked and removed when the block ends.
+    """Yield a new locked folder in ``parent`` whose name begins with ``prefix``; it is removed after the block.
 
-    Folders of the same prefix that no process holds any more are removed now. Raises OSError if it cannot be made.
+    Folders with the same prefix whose process has ended are removed first. Raises OSError if it cannot be created.
     """
     remove_left(parent, prefix)
     made = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=parent))
@@ -36,7 +36,7 @@ def scratch_in(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove_left(parent: Path, prefix: str) -> None:
-    """Remove the folders of this user that killed processes left in ``parent``, and end the processes in them."""
+    """Remove this user's folders that killed processes left in ``parent``, and kill the processes in them."""
     for path in [*parent.glob(f"{prefix}*"), *parent.glob(f".{prefix}*")]:
         try:
             facts = path.lstat()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Items that one process makes while others wait, and that are either complete or absent.
+"""Files and folders that one process makes while others wait, and that are either complete or absent.
 
 Owns the draft next to an item, the lock, and the rename. Independent of the content of an item.
 """
@@ -20,10 +20,10 @@ from longfat.system.holders import hold_patiently
 
 @contextmanager
 def draft(target: Path) -> Iterator[Path]:
-    """Yield a path in a separate folder next to the target; the block's result there replaces the target.
+    """Yield a path in a separate folder next to the target; the file or folder made there replaces the target.
 
-    That folder also takes other files. It is removed when the block ends or, if the process was killed, when the next
-    draft of the target begins: one process makes a target at a time. On an error the target is unchanged. Raises
+    That folder may hold other files, too. It is removed after the block or, after a kill, when the next draft of the
+    target begins; only one process may draft a target at a time. After an error the target is unchanged. Raises
     OSError.
     """
     for left in target.parent.glob(f"{_prefix(target)}*"):
@@ -49,10 +49,10 @@ def keep(
     right: Callable[[Path], bool] = Path.exists,
     lock: Path | None = None,
 ) -> Path:
-    """Return ``target``, made now unless it exists and is ``right``; if it exists, nothing is written to its folder.
+    """Return ``target``, after making it unless it is ``right``; in that case nothing is written to its folder.
 
-    ``make`` gets the path of a ``draft``; every user may read the result. ``what`` names the item in messages, and
-    ``size`` the disk space that it needs. Raises RigError if it cannot be written.
+    ``make`` receives the path of a ``draft``; every user may read the result. ``what`` is the noun in messages,
+    ``size`` the needed disk space. Raises RigError if it cannot be written.
     """
     if right(target):
         return target
@@ -70,7 +70,7 @@ def keep(
 
 
 def _remove_but(new: Path) -> None:
-    """Remove everything else in the folder of the draft, before it is flushed to the disk."""
+    """Remove everything except the draft from its folder before the flush."""
     for path in new.parent.iterdir():
         if path == new:
             continue
@@ -82,7 +82,7 @@ def _remove_but(new: Path) -> None:
 
 @contextmanager
 def _for_everybody() -> Iterator[None]:
-    """Let every user read the files that the block makes."""
+    """Make the files of the block readable for every user."""
     before = os.umask(0o022)
     try:
         yield
@@ -92,7 +92,7 @@ def _for_everybody() -> Iterator[None]:
 
 @contextmanager
 def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
-    """Raise RigError instead of an OSError: ``what`` cannot be written to ``target``."""
+    """Convert an OSError of the block to a RigError that ``what`` cannot be written to ``target``."""
     try:
         yield
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text of other people on a terminal: control characters are shown, never obeyed. Standard library only."""
+"""Untrusted text on a terminal, with visible control characters. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 
 
 def has_controls(text: str) -> bool:
-    """Return whether a text could change a terminal's state or the order of its letters."""
+    """Return whether a text has characters that change a terminal's state or the order of letters."""
     return _CONTROL.search(text) is not None
 
 
 def visible(text: str) -> str:
-    """Return the text with each control character as an escape sequence of Python's."""
+    """Return the text with each control character as a Python escape sequence."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

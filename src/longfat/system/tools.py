@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that Longfat starts, without the user's variables that would change their behaviour."""
+"""Environment of started programs, without variables of the user that would change their behaviour."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 
 def environment_without(prefix: str, kept: Collection[str] = ()) -> dict[str, str]:
-    """Return the environment without the variables of a tool, by their common prefix, except the names ``kept``."""
+    """Return the environment without the variables that begin with ``prefix``, except those in ``kept``."""
     return {name: value for name, value in os.environ.items() if name in kept or not name.startswith(prefix)}
 
 
 def git(checkout: Path, *arguments: str, seconds: float | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a checkout, never in the repository of GIT_DIR or of a parent folder.
+    """Run git in a checkout, never in the repository of GIT_DIR or a parent folder.
 
     The checkout may belong to another user. Raises FileNotFoundError without git, TimeoutExpired.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in a study's folder that run with the user's rights: only after the user has agreed to their content.
+"""The user's consent to programs in a study's folder, which run with the user's rights.
 
-Studies of this checkout, and of the folder in LONGFAT_ROOT, are the user's own. Owns the list of other programs that
-the user has agreed to, by SHA-256, in the cache folder.
+Studies of this checkout and of the folder in LONGFAT_ROOT are trusted. Owns the list of other programs that the user
+trusts, by SHA-256, in the cache folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIST = "trusted-programs"
 
 
 def require_trust(path: Path, content: bytes) -> None:
-    """Raise StudyError if the program is of somebody else and the user has not agreed to it."""
+    """Raise StudyError unless the program is the user's own or the user trusts it."""
     homes = {HOME, Path(os.environ.get("LONGFAT_ROOT") or HOME).resolve()}
     if any(path.resolve().is_relative_to(home / "experiments") for home in homes) or _digest(content) in _agreed():
         return

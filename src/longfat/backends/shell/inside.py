@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Program of a guest that executes a shell instead of a run: builds the network of /task/spec.json, starts bash.
+"""Program of a guest with a shell instead of a run: builds the network of /task/spec.json and starts bash.
 
-``/task/order.json`` names the node. Nodes are functions in the shell, names of hosts, and namespaces of ``ip netns``.
+``/task/order.json`` names the node. Each node is a shell function, a host name and a namespace of ``ip netns``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TASK = Path("/task")
 NAMES = Path("/run/netns")  # where ip(8) looks for namespaces
 CONSOLE = "/dev/tty0"
 PROGRAMS = Path("/run/bin")
-# The image has no sysctl(8). This script reads and writes sysctls of its network namespace.
+# The image has no sysctl(8); this script reads and writes the sysctls of its network namespace.
 SYSCTL = """\
 #!/bin/bash
 for one; do
@@ -36,7 +36,7 @@ done
 
 
 def execute() -> None:
-    """Build the network, name its nodes, start the shell and wait for its end."""
+    """Build the network, name its nodes, start the shell and wait until it ends."""
     spec = RunSpec.from_json((TASK / "spec.json").read_text())
     order = json.loads((TASK / "order.json").read_text())
     pages = spec.memory_bytes // os.sysconf("SC_PAGE_SIZE") // 2
@@ -62,7 +62,7 @@ def execute() -> None:
 
 
 def _own_console(keys: int) -> None:
-    """Let Ctrl-C on the console interrupt the program in the shell."""
+    """Make the console the controlling terminal, so that Ctrl-C interrupts the program in the shell."""
     import fcntl
     import termios
 
@@ -85,9 +85,9 @@ def _name_nodes(network: Network) -> None:
 
 
 def _functions(spec: RunSpec, network: Network) -> list[str]:
-    """Return Bash functions that start a flow, and one with the name of each node that executes a command there.
+    """Return Bash functions that start flows, and for each node a function of its name that executes a command there.
 
-    A node with the name of a command has no function of its name: ``on NODE COMMAND`` works for every node.
+    A node with the name of a command has no function: ``on NODE COMMAND`` works for every node.
     """
     ports, cases = traffic.ports(spec), []
     for flow in spec.flows:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host's side of a guest with a shell: lines go in as files, and output comes from its console.
+"""Host side of a guest with a shell: input lines are files, output comes from the console.
 
-Between two lines the guest is stopped (SIGSTOP), so its clock stands still: time passes only during commands.
+Between lines the guest is stopped (SIGSTOP), so that virtual time passes only during commands.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def session(backend: VirtualBackend, spec: RunSpec, node: str, show: Callable[[s
 
 
 def converse(session: Session, line_for: Callable[[Prompt], str | None]) -> int:
-    """Send the shell all lines and return the status of the last command, or of a shell that has ended.
+    """Send the shell all lines; return the status of the last command, or of the shell if it has ended.
 
     Raises RigError if the guest ends before its shell is ready.
     """

@@ -10,7 +10,7 @@ from longfat.system.cache import user_folder
 from longfat.system.errors import StudyError
 
 VARIABLES = "lab.yaml"  # variables of the environment, by the user
-CHOSEN = "chosen.json"  # variables with defaults, and the expiry of a ceiling under the name EXPIRES
+CHOSEN = "chosen.json"  # default variables, and the expiry from a ceiling under the name EXPIRES
 EXPIRES = "expires"
 GIVEN = "given.tfvars.json"  # all variables, for Terraform
 SETTINGS = "settings.yml"  # variables of the Ansible roles for all machines, by the user

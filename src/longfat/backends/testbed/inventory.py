@@ -23,7 +23,7 @@ SCHEMA = HOME / "infra" / "inventory.schema.json"
 
 @dataclass(frozen=True)
 class Host:
-    """A machine: its role, its address for SSH, and the links it has a card for. ``placement`` describes it."""
+    """A machine: its role, its SSH address, and the links of its cards. ``placement`` describes it."""
 
     name: str
     role: str
@@ -81,7 +81,7 @@ def load_inventory(file: Path, hint: str | None = None) -> dict[str, Any]:
 
 
 def problems_of(data: Any) -> list[tuple[Path_, str]]:
-    """Return place and message of each problem of an inventory."""
+    """Return path and message of each problem in an inventory."""
     schema = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     faults = sorted(schema.iter_errors(data), key=lambda fault: fault.json_path)
     return [(tuple(fault.absolute_path), fault.message) for fault in faults] or list(_contradictions(data))
@@ -101,7 +101,7 @@ def _host(entry: dict[str, Any]) -> Host:
 
 
 def _contradictions(data: dict[str, Any]) -> Iterator[tuple[Path_, str]]:
-    """Yield place and message of each problem that the schema cannot express."""
+    """Yield path and message of each problem that the schema cannot express."""
     names = [host["name"] for host in data["hosts"]]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield ("hosts",), f"two hosts have the name {name!r}"

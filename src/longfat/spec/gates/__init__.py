@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validity gates: a run counts only if what was declared was achieved. The gates of a traffic kind are with it.
+"""The validity gates: a run counts only if its declared settings were achieved. Traffic kinds have their own gates.
 
-Owns what makes a run ``invalid``, and the text of the reason. Each gate is a pure function of the RunSpec and of what
-was read back (``achieved.json``, ``flows.json``). It yields a reason with the achieved and the declared value for every
-miss, and nothing when all is well.
+Owns the criteria of an ``invalid`` run, and the text of the reason. Each gate is a pure function of the RunSpec and the
+read-back (``achieved.json``, ``flows.json``). It yields a reason with the achieved and the declared value for every
+deviation, and nothing for a valid run.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from longfat.spec.runspec import Flow, RunSpec
 
 # A base RTT may exceed the declared delays by the time that full packets and their acknowledgements need
 # on the shaped links, by 5 % and by 1 ms: the smallest RTT a socket sees may include packets already queued
-# when it starts, and real-time backends wake up late. Less than the declared delay is never right.
+# when it starts, and real-time backends wake up late. An RTT below the declared delay is always wrong.
 RTT_TOLERANCE = 0.05
 RTT_ALLOWANCE_US = 1000
 
@@ -36,7 +36,7 @@ TIMESTAMP_US = 1000
 # iperf2's receiver starts its clock at the first read, when up to a queue of packets may be behind it.
 GOODPUT_TOLERANCE = 0.01
 
-# Share of the time in which some task that could run had no CPU because of others. On two idle cores a run's own
+# Share of the time in which a runnable task waited for a CPU. On two idle cores a run's own
 # programs wait for each other about 10 % of it at 100 Mbit/s; with four busy loops next to them it is 84 %.
 STARVED_SHARE = 0.25
 
@@ -66,7 +66,7 @@ LATEST_STEP_NS = 1000
 
 
 def changing_wires_follow_their_steps(evidence: Evidence) -> Iterator[str]:
-    """Require each step of a changing wire within its microsecond, and the capacity of the steps to be used.
+    """Require each step of a changing wire within its microsecond, and the capacity of its steps.
 
     The bits that left a busy wire must be those that its steps offered, to half a percent and a frame, and no more than
     the capacity of all steps.
@@ -94,7 +94,7 @@ LOSS_DEVIATIONS = 6
 
 
 def impairment_holds(evidence: Evidence) -> Iterator[str]:
-    """Require the declared loss, jitter and seed of each delay element, and a likely number of lost packets.
+    """Require the declared loss, jitter and seed of each delay element, and a plausible number of lost packets.
 
     Independent losses are binomial, and six standard deviations are exceeded in one run of 500 million. The number of
     losses in bursts depends on few draws and is not judged.
@@ -120,7 +120,7 @@ def impairment_holds(evidence: Evidence) -> Iterator[str]:
 def base_rtt_holds(evidence: Evidence) -> Iterator[str]:
     """Require the smallest RTT of each flow to lie between the declared delay and the tolerance stated above.
 
-    Queues that other flows filled before the flow began may never drain: their length is allowed, too.
+    Queues that other flows filled before the flow began may never drain, so their length is allowed in addition.
     """
     for flow, read in evidence.present_flows():
         there = route(evidence.spec, flow.sender, flow.receiver)
@@ -164,9 +164,9 @@ def memory_suffices(evidence: Evidence) -> Iterator[str]:
 
 
 def cpu_sufficed(evidence: Evidence) -> Iterator[str]:
-    """Require that, in real time, no task waited long for a CPU, which slows flows and delays packets.
+    """Require that, in real time, no task waited long for a CPU, which would slow flows and delay packets.
 
-    Waiting of the guest's own programs for each other does not count: other programs cause no longer waits than their
+    Waits of the guest's own programs for each other do not count: other programs cause at most as much waiting as their
     own CPU time.
     """
     waited_us = evidence.achieved.get("cpu_pressure_us")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of gates: the RunSpec of a run, and what was read back."""
+"""The input of gates: the RunSpec of a run, and the settings that were read back."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Evidence:
         return {item["flow"]: item for item in self.achieved["flows"]}
 
     def present_ports(self) -> Iterator[tuple[Port, Mapping[str, Any]]]:
-        """Yield the declared interfaces with what was read back; the first gate reports those that were not."""
+        """Yield the declared interfaces with their read-back; the first gate reports missing ones."""
         for port in ports(self.spec):
             if port.name in self.interfaces:
                 yield port, self.interfaces[port.name]
 
     def present_flows(self) -> Iterator[tuple[Flow, Mapping[str, Any]]]:
-        """Yield the declared flows with what was read back of their sockets; the first gate reports missing ones."""
+        """Yield the declared flows with the read-back of their sockets; the first gate reports missing ones."""
         for flow in self.spec.flows:
             if flow.name in self.flows:
                 yield flow, self.flows[flow.name]
@@ -52,7 +52,7 @@ Gate = Callable[[Evidence], Iterator[str]]
 
 
 def reasons_of(gates: Iterable[Gate], evidence: Evidence) -> tuple[str, ...]:
-    """Return the reasons of the gates, empty for a valid run. Unreadable data is a reason, too."""
+    """Return the reasons of all gates, empty for a valid run. Unreadable data is also a reason."""
     reasons: list[str] = []
     for gate in gates:
         try:

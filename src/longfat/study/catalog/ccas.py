@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's congestion controls with their parameters, from ``ccas.toml``.
 
-Owns the conversion of parameters into sysctls. Whether a kernel offers an algorithm is checked when it runs.
+Owns the conversion of parameters into sysctls. The backend checks whether its kernel offers an algorithm.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ Value = float | str
 """A parameter in a manifest: a number, or one of the parameter's words."""
 
 UNITS = {"ppm": 1_000_000, "ppb": 1_000_000_000, "milli": 1_000}
-"""Parts of a parameter in its sysctl. The sysctl's name ends with the unit; a manifest leaves it out."""
+"""Sysctl value of 1 in a manifest, by unit. The sysctl's name ends with the unit; a manifest leaves it out."""
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of an algorithm: its sysctl, with range and default in the sysctl's unit.
 
-    In a manifest it is a number, of which 1 is ``per_unit`` in the sysctl. A parameter with ``words`` is a choice
-    among them; the sysctl counts them from 0.
+    A manifest gives a number, which is multiplied by ``per_unit`` for the sysctl. A parameter with ``words`` takes one
+    of these words; the sysctl holds its index, from 0.
     """
 
     sysctl: str
@@ -52,7 +52,7 @@ class Parameter:
 
     @property
     def default_text(self) -> str:
-        """Default in the wording of a manifest."""
+        """Default as a manifest would give it."""
         return self.words[self.default] if self.words else plain(self.default / self.per_unit)
 
 
@@ -74,9 +74,9 @@ class Cca:
         return {**self.parameters, **STACK_PARAMETERS}
 
     def sysctls(self, given: Mapping[str, Value]) -> dict[str, str]:
-        """Return the sysctls of all parameters, also at their default: no run depends on an earlier one.
+        """Return the sysctls of all parameters, including defaults, so that no run depends on an earlier one.
 
-        ``given`` holds values in the manifest's wording, checked against the ranges.
+        ``given`` has the parameters of a manifest, already checked against the ranges.
         """
         return {
             parameter.sysctl: str(int(parameter.scaled(given[name])) if name in given else parameter.default)
@@ -123,7 +123,7 @@ STACK_PARAMETERS: Mapping[str, Parameter] = {
         "reaction of the window to a full local queue",
     )
 }
-"""Parts of the stack that an algorithm's patch may have changed. The first word of each changes nothing."""
+"""Parameters of the stack that come with the patch of an algorithm. The first word of each is stock Linux."""
 
 PARAMETER_SYSCTLS: frozenset[str] = frozenset(
     parameter.sysctl for cca in CCAS.values() for parameter in cca.parameters.values()

@@ -35,12 +35,24 @@ class Piece:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """A git repository of kernel source: its folder on this machine, and the commit that is built (40 hex digits)."""
+
+    path: Path
+    commit: str
+
+
+@dataclass(frozen=True)
 class OwnKernel:
-    """A kernel of ``kernels/`` with files of a study: patches in their order, and C files with one algorithm each."""
+    """A kernel of ``kernels/`` with files of a study: patches in their order, and C files with one algorithm each.
+
+    A ``tree`` replaces the source of ``base``; patches and configuration of ``base`` remain.
+    """
 
     base: str = DEFAULT_KERNEL
     patches: tuple[Piece, ...] = ()
     sources: tuple[Piece, ...] = ()
+    tree: Tree | None = None
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -48,14 +60,19 @@ class OwnKernel:
         return (*self.patches, *self.sources)
 
     @property
-    def name(self) -> str:
-        """Name that runs pin until the kernel is built: ``base``, with a digest of the study's files if there are any.
+    def changed(self) -> bool:
+        """Whether the kernel is not the one in ``kernels/``."""
+        return bool(self.pieces or self.tree)
 
-        The digest depends on the content of the files, not on their paths.
+    @property
+    def name(self) -> str:
+        """Name in the pins of runs until the kernel is built: ``base``, plus a digest of the study's changes, if any.
+
+        The digest depends on the commit of a tree and the content of files, not on their paths.
         """
-        if not self.pieces:
+        if not self.changed:
             return self.base
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(self.tree.commit.encode() if self.tree else b"")
         for piece in self.pieces:
             digest.update(f"{piece.path.name}\0{piece.sha256}\0".encode())
         return f"{self.base}{OWN}{digest.hexdigest()[:16]}"

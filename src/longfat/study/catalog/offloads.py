@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segmentation and receive offloads that a manifest may turn on. Plain data: nothing is applied here.
+"""Segmentation and receive offloads that a manifest may turn on. Plain data only.
 
 All are off by default: an offload sends bursts as one packet, so queue limits in packets lose their meaning.
 """

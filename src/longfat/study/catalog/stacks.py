@@ -18,7 +18,7 @@ from longfat.study.catalog.kernels import DEFAULT_KERNEL
 
 @dataclass(frozen=True)
 class Setting:
-    """A sysctl with its value and the reason for it, with its source."""
+    """A sysctl, its value, and the reason for the value, with a source."""
 
     sysctl: str
     value: str
@@ -29,7 +29,7 @@ class Setting:
 class Stack:
     """A named set of settings for senders and receivers; None is the kernel's own initial window.
 
-    Runs have the kernel ``kernel`` if their study names none.
+    ``kernel`` is the kernel of runs whose study names none.
     """
 
     name: str
@@ -63,6 +63,6 @@ STACKS: Mapping[str, Stack] = {
 
 
 def kernel_of_stack(name: str) -> str:
-    """Return the kernel of runs under a profile if their study names none; for an unknown profile, the default."""
+    """Return the default kernel of a host profile; for an unknown profile, the project's default kernel."""
     stack = STACKS.get(name)
     return stack.kernel if stack else DEFAULT_KERNEL

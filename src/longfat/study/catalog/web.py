@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of web users that a manifest may name. Plain data: the guest's code has the models themselves.
+"""Models of web users that a manifest may name. Plain data: the guest implements the models.
 
-Source of both: Barford, Crovella, SIGMETRICS 1998 (SURGE). The plan estimates costs from the bytes per user; a test
-compares them with the model.
+Source: Barford, Crovella, SIGMETRICS 1998 (SURGE). The plan estimates run times from these rates; a test compares the
+rates with the models.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AQMs and queues that take flows in turn: the keys of each, with Linux's defaults.
+"""AQMs and fair queues: the keys of each, with Linux's defaults.
 
 A setting's key is its name in ``longfat.guest.options``; a setting without a value is left to the kernel.
 """
@@ -25,8 +25,8 @@ Memory = Annotated[Size, f.Within("4 KiB", "1 GiB")]
 Whole = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
 
 _LIMIT = "limit: packets, or a text such as 150 kB, 30 ms or 1.5 bdp (default {} packets)"
-_TARGET = "how long packets may wait (default {})"
-_INTERVAL = "time within which the wait has to be below the target once (default 100 ms)"
+_TARGET = "target of the queueing delay (default {})"
+_INTERVAL = "time in which the queueing delay must fall below the target at least once (default 100 ms)"
 _ECN = "mark packets with ECN instead of dropping them (default {})"
 _FLOWS = "flows that it distinguishes, by their hash (default 1024)"
 _QUANTUM = "bytes that a flow sends in its turn (default: a full packet with Ethernet's header)"
@@ -35,7 +35,7 @@ _MEMORY = "memory of its packets' buffers (default 32 MiB)"
 
 
 class Codel(QueueKind):
-    """Controlled delay: one queue, whose least delay is held at a target."""
+    """Controlled delay: one queue, whose minimum delay is kept at a target."""
 
     name: ClassVar[str] = "codel"
     examples: ClassVar[tuple[str, ...]] = ("{kind: codel, limit: 1000, target: 5 ms, interval: 100 ms, ecn: true}",)
@@ -70,7 +70,7 @@ class FqCodel(Codel):
 
 
 class Fq(QueueKind):
-    """Flows in turn, each with its own FIFO."""
+    """Fair queueing: flows in turn, each with its own FIFO."""
 
     name: ClassVar[str] = "fq"
     examples: ClassVar[tuple[str, ...]] = ("{kind: fq, limit: 1000, flow_limit: 50}",)
@@ -84,7 +84,7 @@ class Fq(QueueKind):
 
 
 class Pie(QueueKind):
-    """Proportional integral controller: the probability of a drop follows the wait and its change."""
+    """Proportional integral controller: the drop probability follows the queueing delay and its change."""
 
     name: ClassVar[str] = "pie"
     examples: ClassVar[tuple[str, ...]] = ("{kind: pie, limit: 1000, target: 15 ms}",)
@@ -99,10 +99,10 @@ class Pie(QueueKind):
         "HZ=100 (default 15 ms)",
     )
     alpha: Annotated[int, Field(strict=True, ge=0, le=32)] = Field(
-        default=2, description="weight of the wait, in 16ths of 1/s (default 2)"
+        default=2, description="weight of the queueing delay, in 16ths of 1/s (default 2)"
     )
     beta: Annotated[int, Field(strict=True, ge=0, le=32)] = Field(
-        default=20, description="weight of its change, in 16ths of 1/s (default 20)"
+        default=20, description="weight of the delay's change, in 16ths of 1/s (default 20)"
     )
     ecn: f.Switch = Field(default=False, description=_ECN.format("false"))
     bytemode: f.Switch = Field(default=False, description="short packets are dropped less often (default false)")
@@ -131,7 +131,7 @@ class FqPie(Pie):
 
 
 class Cake(QueueKind):
-    """Common applications kept enhanced, without its shaper: the wire keeps the rate."""
+    """CAKE (Common Applications Kept Enhanced) without its shaper: the wire has the rate."""
 
     name: ClassVar[str] = "cake"
     examples: ClassVar[tuple[str, ...]] = ("{kind: cake, limit: 4 MiB, flowmode: flows}",)
@@ -193,7 +193,7 @@ class Sfq(QueueKind):
     headdrop: f.Switch = Field(default=False, description="drop from the head of a flow's queue (default false)")
 
     def findings(self, place: Place) -> Iterator[Finding]:
-        """Yield numbers that the kernel would reduce."""
+        """Yield numbers that the kernel would silently reduce."""
         most, packets = self.flows * self.depth, place.packets_in(self.limit)
         if packets > most:
             message = f"{packets} packets are more than {self.flows} flows of {self.depth} packets, {most}, can be"
@@ -204,7 +204,7 @@ class Sfq(QueueKind):
 
 
 class DualPi2(QueueKind):
-    """Two queues: one marks above a step, and with the probability of the other's PI controller."""
+    """Two queues: the low-latency queue marks above a step, and by the PI controller of the other queue."""
 
     name: ClassVar[str] = "dualpi2"
     examples: ClassVar[tuple[str, ...]] = ("{kind: dualpi2, limit: 1000, target: 15 ms, step_thresh: 1 ms}",)
@@ -216,23 +216,24 @@ class DualPi2(QueueKind):
     limit: Limit = Field(default=10000, description=_LIMIT.format(10000))
     target: Wait = Field(default=Duration(15_000), description=_TARGET.format("15 ms"))
     tupdate: Wait = Field(default=Duration(16_000), description="time between two updates of the probability (16 ms)")
-    alpha: Whole = Field(default=41, description="weight of the wait, in 256ths of 1/s (default 41)")
-    beta: Whole = Field(default=819, description="weight of its change, in 256ths of 1/s (default 819)")
+    alpha: Whole = Field(default=41, description="weight of the queueing delay, in 256ths of 1/s (default 41)")
+    beta: Whole = Field(default=819, description="weight of the delay's change, in 256ths of 1/s (default 819)")
     step_thresh: Annotated[Duration, f.Within("1 us", "4 s")] = Field(
-        default=Duration(1_000), description="wait from which the low-latency queue marks every packet (default 1 ms)"
+        default=Duration(1_000), description="delay above which the low-latency queue marks every packet (default 1 ms)"
     )
     min_qlen_step: Whole = Field(default=0, description="packets of that queue below which it does not (default 0)")
     coupling: Annotated[int, Field(strict=True, ge=1, le=255)] = Field(
-        default=2, description="how much more probable a mark in it is than the root of one in the other (default 2)"
+        default=2,
+        description="factor between the mark probability and the square root of the other queue's (default 2)",
     )
     c_protection: Annotated[Ratio, f.Within("0 %", "100 %")] = Field(
-        default=Ratio(100_000), description="share of the rate that the other queue has for certain (default 10 %)"
+        default=Ratio(100_000), description="share of the rate that the other queue is guaranteed (default 10 %)"
     )
     drop_overload: f.Switch = Field(
         default=True, description="drop when marks do not help, else overflow (default true)"
     )
     drop_early: f.Switch = Field(
-        default=False, description="drop as packets come instead of as they leave (default false)"
+        default=False, description="drop packets at their arrival instead of at their departure (default false)"
     )
     ecn_mask: Literal["l4s_ect", "any_ect"] = Field(
         default="l4s_ect", description="packets of the low-latency queue: those with ECT(1), or with any ECT (l4s_ect)"
@@ -240,9 +241,9 @@ class DualPi2(QueueKind):
 
 
 class Step(QueueKind):
-    """A FIFO that marks every packet that has waited longer than a threshold, as DCTCP needs it.
+    """A FIFO that marks every packet that has waited longer than a threshold, for DCTCP.
 
-    The kernel does so by a CoDel whose own target is out of reach.
+    In the kernel it is a CoDel whose own target is never reached.
     """
 
     name: ClassVar[str] = "step"
@@ -251,17 +252,17 @@ class Step(QueueKind):
     kind: Literal["step"] = Field(description="marks at a step, RFC 8257 section 4.1")
     limit: Limit = Field(default=1000, description=_LIMIT.format(1000))
     threshold: Limit = Field(
-        description="what may wait before a packet without a mark: packets, or a text such as 30 kB, 300 us or 0.2 bdp"
+        description="queue above which packets are marked: packets, or a text such as 30 kB, 300 us or 0.2 bdp"
     )
 
     def findings(self, place: Place) -> Iterator[Finding]:
-        """Yield a threshold that no packet can wait for."""
+        """Yield a threshold above the longest delay that the kernel can measure."""
         if (wait := Duration(place.us_in(self.threshold))) > Duration(LONGEST_WAIT_US):
             message = f"{self.threshold} is {wait} here; allowed: up to {Duration(LONGEST_WAIT_US)}"
             yield Finding(("threshold",), message)
 
     def to_run(self, place: Place) -> Queue:
-        """Return the queue of a run, whose threshold is the time in which that amount leaves."""
+        """Return the queue of a run, whose threshold is the time in which this amount of data leaves."""
         never = LONGEST_WAIT_US
         parameters: dict[str, Scalar] = {"target": never, "interval": never, "ecn": 1}
         return Queue(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all kinds of queue: keys of a manifest, settings for the kernel, and their read-back.
+"""The base of all kinds of queue: keys in a manifest, settings for the kernel, and their read-back.
 
 Must not know any kind.
 """
@@ -25,9 +25,9 @@ TIME_SLACK_US = 2  # CoDel keeps times in units of 1024 ns, PIE in 64 ns; both t
 class QueueKind(Closed):
     """A kind of queue whose settings are whole numbers: ``limit`` in packets, others by ``longfat.guest.options``.
 
-    ``name`` is its name in the manifest and in tc. ``draws`` is whether it makes random decisions. ``words`` has the
-    numbers of settings that are words in a manifest, ``slack`` the kernel's rounding of others. ``counts_packets`` is
-    whether its limit counts packets.
+    ``name`` is its name in the manifest and in tc. ``draws`` states whether it makes random decisions. ``words`` has
+    the numbers of settings that are words in a manifest, ``slack`` the kernel's rounding of others. ``counts_packets``
+    states whether its limit counts packets.
     """
 
     name: ClassVar[str]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of queues as a manifest has them: packets, a size, a time, or multiples of the BDP."""
+"""Limits of queues as a manifest gives them: packets, a size, a time, or a multiple of the BDP."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Place:
         return int(time_us * self.rate.value / 8_000_000)
 
     def us_in(self, limit: int | Quantity) -> int:
-        """Return the time in which a limit leaves, in microseconds, rounded down, at least 1."""
+        """Return the time in which a full queue drains, in microseconds, rounded down, at least 1."""
         return (
             limit.value if isinstance(limit, Duration) else max(1, self.bytes_in(limit) * 8_000_000 // self.rate.value)
         )

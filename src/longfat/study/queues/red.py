@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RED: from packets in a manifest to bytes of whole frames in ``tc``, within the limits of the kernel's arithmetic."""
+"""RED: conversion from packets in a manifest to bytes of whole frames in ``tc``, within the kernel's limits."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Red(QueueKind):
     probability: f.Share = Field(description="probability of a mark or drop just below `max`")
     burst: f.Count | None = Field(
         default=None,
-        description="burst in packets that the average lets pass, which sets its weight (default: a third of max and "
-        "twice min, tc-red(8))",
+        description="burst in packets that leaves the average below `min`, which sets its weight (default: a third of "
+        "max and twice min, tc-red(8))",
     )
     ecn: f.Switch = Field(description="mark packets with ECN instead of dropping them")
     gentle: f.Switch = Field(
@@ -71,7 +71,7 @@ class Red(QueueKind):
         return Queue("red", None, self.limit * frame, parameters)
 
     def findings(self, place: Place) -> Iterator[Finding]:
-        """Yield thresholds and a weight that exceed the kernel's arithmetic."""
+        """Yield thresholds and weights that the kernel cannot represent."""
         message = _kernel_fault(self.to_run(place))
         if message:
             yield Finding((), message, "give a smaller burst, or smaller thresholds")

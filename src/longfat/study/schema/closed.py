@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Closed(BaseModel):
-    """A mapping that takes only its own keys and cannot be changed; ``examples`` are shown in the reference."""
+    """An immutable mapping without unknown keys; ``examples`` are shown in the reference."""
 
     examples: ClassVar[tuple[str, ...]] = ()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wording of pydantic's errors: given value, allowed values, nearest match. Must not validate anything itself."""
+"""Messages for pydantic's errors: given value, allowed values, nearest match. Validates nothing itself."""
 
 from __future__ import annotations
 

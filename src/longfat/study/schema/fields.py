@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of keys: quantities with bounds, names, scalars.
 
-Owns the checks that need only the value and the names around it. Must not read files or look at other keys.
+Owns the checks that need only the value and the names in its context. Must not read files or other keys.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def matching(pattern: re.Pattern[str], what: str) -> Check:
 
 
 def among(what: str, allowed: Collection[str]) -> Check:
-    """Return the annotation of a text among the ``allowed`` ones; ``what`` names them in messages."""
+    """Return the annotation of a text that must be in ``allowed``; ``what`` is the noun in messages."""
 
     def check(given: str) -> str:
         if given not in allowed:
@@ -122,7 +122,7 @@ def among(what: str, allowed: Collection[str]) -> Check:
 
 
 def surrounding(what: str, known: Collection[str] | None = None) -> AfterValidator:
-    """Return the annotation of a name that the validation context lists as ``what``, or else ``known`` does."""
+    """Return the annotation of a name that must be in the context's list ``what``, or else in ``known``."""
 
     def check(given: str, info: ValidationInfo) -> str:
         allowed = (info.context or {}).get(what, known)

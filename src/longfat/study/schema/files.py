@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files next to study.yaml that the manifest names. Owns where they are, not their content."""
+"""Files next to study.yaml that the manifest names. Owns their location, not their content."""
 
 from __future__ import annotations
 

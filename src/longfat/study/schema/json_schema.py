@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Schema of closed models, with defaults as a YAML file words them."""
+"""JSON Schema of closed models, with defaults as in a YAML file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class JsonSchema(GenerateJsonSchema):
     """pydantic's generator; mappings of free keys keep the schema of their values."""
 
     def encode_default(self, dft: Any) -> Any:
-        """Return quantities as text, models by the keys that were set."""
+        """Return a quantity as text, a model as the keys that were set."""
         if isinstance(dft, Quantity):
             return str(dft)
         if isinstance(dft, BaseModel):

@@ -15,7 +15,7 @@ _LISTED = 40  # names in a message
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault at a place of the document, without file and line."""
+    """One fault at a path of the document, without file and line."""
 
     path: Path
     message: str
@@ -42,13 +42,13 @@ def unknown(what: str, given: object, allowed: Iterable[str]) -> tuple[str, str 
 
 
 def shown(given: object) -> str:
-    """Format a value as a manifest has it; a long one is cut."""
+    """Format a value as in a manifest; a long one is cut."""
     words = {None: "null", True: "true", False: "false"}
     text = words[given] if given is None or isinstance(given, bool) else repr(given)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def key_text(path: Path) -> str:
-    """Format a path as readers write it: ``experiments[0].flows[1].window``."""
+    """Format a path for people: ``experiments[0].flows[1].window``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")

@@ -94,7 +94,7 @@ _TAG = "tags are not part of the format; write the value alone"
 
 
 class _Reader:
-    """Converter of the events of libyaml's parser to plain data, ten times as fast as nodes in Python."""
+    """Converter from the events of libyaml's parser to plain data, ten times as fast as nodes in Python."""
 
     def __init__(self, text: str, source: Source) -> None:
         self._parser = yaml.CSafeLoader(text)
@@ -114,7 +114,7 @@ class _Reader:
         return self._parser.get_event()
 
     def _value(self, event: Any, path: Path) -> Any:
-        """Return the plain data that begins with ``event``; its line is noted unless its key has one."""
+        """Return the plain data that begins with ``event``, and record its line unless its key has one."""
         if event.anchor is not None:
             raise _refused(_ANCHOR, event)
         if event.tag is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gates and rows of kinds whose data a program at the receiver requests from a server."""
+"""Gates and rows of the kinds in which a program at the receiver requests data from a server."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ from longfat.study.schema.names import Finding
 from longfat.study.traffic.kind import Around, Cost, Path, Section, Sides, TcpEntry
 
 SECONDS_PER_WRITE = 1e-4  # of a limited application: three system calls
-LAST_WRITE_BYTES = 1448  # of a connection, may be due too late to be written
+LAST_WRITE_BYTES = 1448  # of a connection; its last write may be due too late
 LINUX_DOUBLING = 2  # the kernel doubles the requested window (socket(7))
 
 
 class Flow(TcpEntry):
-    """TCP traffic from one host to another for a given time, or several such flows."""
+    """One or several TCP flows from one host to another for a given time."""
 
     examples: ClassVar[tuple[str, ...]] = (
         "{name: bulk, from: client1, to: server, algorithm: reno, window: 1 MiB, duration: 60 s}",
@@ -62,8 +62,8 @@ class Flow(TcpEntry):
     )
     count: f.FlowCount | None = Field(
         default=None,
-        description="number of equal flows, called NAME1, NAME2, ...: the first is from `from` to `to`, the others "
-        "from and to the hosts that follow in turn. From 200 connections on, flows without `transfer` and `rate` share "
+        description="number of equal flows, called NAME1, NAME2, ...: the first goes from `from` to `to`, the others "
+        "between the following hosts in turn. From 200 connections on, flows without `transfer` and `rate` share "
         "a process at each host",
     )
 
@@ -98,7 +98,7 @@ class Flow(TcpEntry):
 
 
 def applications_gave_their_rate(evidence: Evidence) -> Iterator[str]:
-    """A limited application wrote what was due, or less by as much as its connections were blocked."""
+    """Require that a limited application wrote what was due, except while its connections were blocked."""
     reports = {report["flow"]: report for report in evidence.reports}
     for flow in evidence.spec.flows:
         if flow.rate_bps is None or flow.name not in reports:

@@ -34,7 +34,7 @@ class Entry(Closed):
 
     @property
     def draws(self) -> bool:
-        """Whether the seed of a run affects it."""
+        """Whether it depends on the seed of a run."""
         return False
 
     @property
@@ -49,7 +49,7 @@ class Entry(Closed):
         return ()
 
     def each(self, sides: Sides) -> Iterator[Self]:
-        """Yield each single traffic of the entry."""
+        """Yield the traffic of the entry, one by one."""
         yield self
 
     def findings(self) -> Iterator[Finding]:
@@ -73,7 +73,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Path:
-    """Facts of a run that its cost depends on: slowest rate, delays in both directions, smallest MTU."""
+    """Properties of a run that determine its cost: slowest rate, delays in both directions, smallest MTU."""
 
     slowest_bps: int
     round_trip_us: int
@@ -82,7 +82,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of traffic in virtual time: full data packets, and additional seconds of its programs."""
+    """The cost of traffic in virtual time: full data packets, and CPU seconds of its programs."""
 
     packets: float = 0.0
     seconds: float = 0.0
@@ -90,7 +90,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's type, and its meaning, which is empty for columns that all tables share."""
+    """A column's type and meaning; the meaning is empty for columns that all tables share."""
 
     type: Literal["text", "whole", "real"]
     meaning: str = ""
@@ -101,8 +101,8 @@ class Table:
     """A table of the dataset with observations of a kind, from one raw file of each run.
 
     ``file`` is JSON, a list of objects that ``row`` turns into rows, ordered by the first column; or CSV with the same
-    columns. ``columns`` are the columns after ``run_id``. ``written`` is whether a run has the file. ``what`` describes
-    a row.
+    columns. ``columns`` are the columns after ``run_id``. ``written`` states whether a run has the file. ``what``
+    describes a row.
     """
 
     name: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a study that become part of a kernel: C files with a congestion control each, and patches.
+"""Files of a study that become part of a kernel: C files, each with a congestion control, and patches.
 
-Owns the form of a C file before it is compiled: its name, and the table of its parameters for the kernel's
+Owns the checks of a C file before it is compiled: its name, and its table of parameters for the kernel's
 ``DEFINE_TCP_CC_PARAMS`` (kernels/patches/0009).
 """
 

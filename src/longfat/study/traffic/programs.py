@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of the user: any binary or script that sends, and one that receives, counted on the wire."""
+"""Programs of the user: any sending and any receiving program, whose packets are counted on the wire."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from longfat.study.traffic.kind import Around, Column, Cost, Entry, Path, Sectio
 
 MOST_KEPT = 16  # files of one entry
 WORDS = ("{address}", "{port}", "{seconds}", "{seed}")
-SECONDS_PER_PACKET = 3e-5  # sent and received by programs with a system call each, without its hops
+SECONDS_PER_PACKET = 3e-5  # for a system call at both ends, without the hops
 
 
 class Program(Entry):
@@ -71,7 +71,7 @@ class Program(Entry):
 
 
 def programs_were_counted(evidence: Evidence) -> Iterator[str]:
-    """Packets of each program arrived, and every packet was counted."""
+    """Require that packets of each program arrived, and that every packet was counted."""
     reports = {report["programs"]: report for report in evidence.program_reports.get("programs", ())}
     for one in evidence.spec.programs:
         report = reports.get(one.name)
@@ -82,7 +82,7 @@ def programs_were_counted(evidence: Evidence) -> Iterator[str]:
 
 
 def programs_ended_well(evidence: Evidence) -> Iterator[str]:
-    """Each program ended with status 0, or ran until it was terminated."""
+    """Require that each program ended with status 0, or ran until it was terminated."""
     for item in evidence.achieved.get("programs", ()):
         if item["status"] and not item["asked"]:
             said = " ".join(item["said"].split())[-300:] or "nothing"
@@ -91,7 +91,7 @@ def programs_ended_well(evidence: Evidence) -> Iterator[str]:
 
 
 def programs_left_their_files(evidence: Evidence) -> Iterator[str]:
-    """Every file to keep came back."""
+    """Require every file to keep."""
     found = {(item["programs"], item["file"]): item["reason"] for item in evidence.achieved.get("program_files", ())}
     for one in evidence.spec.programs:
         for name in one.keep:
@@ -140,7 +140,7 @@ class Programs(Section[Program, Record]):
     )
 
     def record(self, entry: Program, around: Around) -> Record:
-        """Return the programs as the guest gets them: command lines as words, files by digest."""
+        """Return the programs in the guest's form: command lines as words, files by digest."""
         return Record(
             **entry.common,
             send=tuple(shlex.split(entry.send)),
@@ -156,7 +156,7 @@ class Programs(Section[Program, Record]):
         return f"{shlex.join(record.send)} to {shlex.join(record.receive)}" + (f" ({files})" if files else "")
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """Return at most the path's rate, in packets of its MTU."""
+        """Return the cost at the path's rate, in packets of its MTU."""
         packets = path.slowest_bps * record.duration_us / 8e6 / path.mtu_bytes
         return Cost(packets, packets * SECONDS_PER_PACKET)
 

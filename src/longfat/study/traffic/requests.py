@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests for responses of drawn sizes: by users that think in between, or at random times."""
+"""Requests for responses of random sizes, by users with think times, or at random times."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from longfat.study.traffic.asked import algorithm_holds, errors_text, total_erro
 from longfat.study.traffic.kind import Around, Column, Cost, Path, Section, Table, TcpEntry
 
 SECONDS_PER_REQUEST = 2e-3  # connection and programs, without the packets of a response
-ROUND_TRIPS = 2  # of each request: the connection, and the request with the first of its response
+ROUND_TRIPS = 2  # of each request: the connection, then the request and the start of its response
 MILLION = 1_000_000
 Points = tuple[tuple[int, int], ...]
 
 
 class Requests(TcpEntry):
-    """Requests from one host to a server at another: each has its own connection."""
+    """Requests from one host to a server at another, each over its own connection."""
 
     examples: ClassVar[tuple[str, ...]] = (
         "{name: ask, from: client1, to: server, algorithm: reno, users: 20, response: 30 kB, sizes: pareto, "
@@ -69,11 +69,11 @@ class Requests(TcpEntry):
 
     @property
     def draws(self) -> bool:
-        """Whether sizes, times, or the beginnings of users are drawn."""
+        """Whether sizes, times, or the first requests of users are random."""
         return bool(self.every or self.cdf or self.think.value) or self.sizes != "fixed"
 
     def findings(self) -> Iterator[Finding]:
-        """Yield keys that exclude or need each other, and a distribution that cannot be read."""
+        """Yield keys that exclude or require each other, and a distribution that cannot be read."""
         if (self.users is None) == (self.every is None):
             yield Finding(("users",), "give either `users` or `every`")
         if (self.response is None) == (self.cdf is None):
@@ -129,7 +129,7 @@ def mean_of(points: Points) -> float:
 
 
 def requests_were_answered(evidence: Evidence) -> Iterator[str]:
-    """Some response came, and no request failed: nothing in a guest refuses one."""
+    """Require a response and no failed request: nothing in a guest refuses one."""
     for report in evidence.program_reports.get("requests", ()):
         if not report["responses"]:
             yield f"no request of {report['requests']} was answered"
@@ -188,7 +188,7 @@ class RequestTraffic(Section[Requests, Record]):
     )
 
     def record(self, entry: Requests, around: Around) -> Record:
-        """Return the requests as the guest gets them."""
+        """Return the requests in the guest's form."""
         table = points_of(entry.cdf) if entry.cdf else ()
         return Record(
             **entry.common,
@@ -205,7 +205,7 @@ class RequestTraffic(Section[Requests, Record]):
         )
 
     def words(self, record: Record) -> str:
-        """Return how many users or how often, and the sizes."""
+        """Return the number of users or the interval of requests, and the sizes."""
         found = f"{self.drawn(record)}, responses of {record.response_bytes} B ({record.sizes})"
         if record.every_us:
             return found
@@ -214,14 +214,14 @@ class RequestTraffic(Section[Requests, Record]):
         return f"{found}, thinking {record.think_us / 1e6:g} s ({record.thinking})"
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """Return as many requests as begin or as round trips and thinking allow, up to the path's rate."""
+        """Return the cost of the requests that begin, limited by round trips, think times and the path's rate."""
         cycle_us = record.every_us or max(1, record.think_us + ROUND_TRIPS * path.round_trip_us)
         count = (record.users or 1) * record.duration_us / cycle_us
         count = min(count, path.slowest_bps * record.duration_us / 8e6 / record.response_bytes)
         return Cost(count * (record.response_bytes / path.mtu_bytes + ROUND_TRIPS), count * SECONDS_PER_REQUEST)
 
     def drawn(self, record: Record) -> str:
-        """Return how many users, or how often."""
+        """Return the number of users, or the interval of requests."""
         if record.every_us:
             return f"a request every {record.every_us / 1000:g} ms"
         return f"{record.users} users with requests"

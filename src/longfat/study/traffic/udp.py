@@ -14,7 +14,7 @@ from longfat.study.schema import fields as f
 from longfat.study.schema.names import Finding
 from longfat.study.traffic.kind import Around, Column, Cost, Entry, Path, Section, Table
 
-SENT_SLACK_S = 0.002  # the sender wakes each millisecond and does not send what is due in the last one
+SENT_SLACK_S = 0.002  # the sender wakes each millisecond, and not after the last one
 SECONDS_PER_DATAGRAM = 3e-5  # for the system call that sends it, without its hops
 
 
@@ -31,7 +31,7 @@ class Udp(Entry):
     period: f.Length | None = Field(default=None, description="period of the sine")
 
     def findings(self) -> Iterator[Finding]:
-        """Yield keys of both forms, missing keys of one, and rates below 0."""
+        """Yield a mix of both forms, missing keys of a sine, and negative rates."""
         sine = {"mean": self.mean, "swing": self.swing, "period": self.period}
         given = [name for name, value in sine.items() if value is not None]
         if self.rate and given:
@@ -46,7 +46,7 @@ class Udp(Entry):
 
 
 def traffic_sent_and_arrived(evidence: Evidence) -> Iterator[str]:
-    """Each UDP traffic sent what its rate makes due, and some of it arrived."""
+    """Require that each UDP sender sent its due packets, and that some arrived."""
     reports = {report["udp"]: report for report in evidence.program_reports.get("udp", ())}
     for udp in evidence.spec.udp:
         report = reports.get(udp.name)
@@ -120,7 +120,7 @@ class UdpTraffic(Section[Udp, Record]):
         return f"UDP of {rate}, period {record.period_us / 1e6:g} s"
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """Return the seconds of its sending program; its packets are few compared with TCP's."""
+        """Return the CPU seconds of its sender; its packets are few compared with TCP's."""
         packets = record.mean_bps * record.duration_us / 8e6 / path.mtu_bytes
         return Cost(seconds=packets * SECONDS_PER_DATAGRAM)
 

@@ -42,12 +42,12 @@ class Web(TcpEntry):
 
     @property
     def draws(self) -> bool:
-        """Always true: files and OFF times are drawn."""
+        """Always true: files and OFF times are random."""
         return True
 
 
 def users_were_served(evidence: Evidence) -> Iterator[str]:
-    """Users got replies, and few errors: a failed request moves no data, and its user continues early."""
+    """Require replies and few errors: a failed request carries no data, and its user continues early."""
     for report in evidence.program_reports.get("web", ()):
         errors, replies = sum(report["errors"].values()), report["replies"]
         if not replies:
@@ -95,7 +95,7 @@ class WebTraffic(Section[Web, Record]):
     )
 
     def record(self, entry: Web, around: Around) -> Record:
-        """Return the users as the guest gets them."""
+        """Return the users in the guest's form."""
         return Record(
             **entry.common,
             users=entry.users,
@@ -109,7 +109,7 @@ class WebTraffic(Section[Web, Record]):
         return f"{self.drawn(record)} ({record.model}, OFF times {record.off_ppm / 1e4:g} %)"
 
     def cost(self, record: Record, path: Path) -> Cost:
-        """Return the demand of all users over their time in the model, which shorter OFF times extend."""
+        """Return the demand of all users over their model time, which is longer with shorter OFF times."""
         model, seconds = WEB_MODELS[record.model], record.users * record.duration_us / record.off_ppm
         return Cost(seconds * model.bytes_per_s / path.mtu_bytes, seconds * model.requests_per_s * SECONDS_PER_REQUEST)
 

@@ -24,7 +24,7 @@ PROGRAMS = {
 
 
 def look() -> dict[str, Any]:
-    """Return all facts that decide whether a host can execute a run."""
+    """Return all facts that determine whether a host can execute a run."""
     kernel = dataclasses.asdict(ask_kernel(Path("/")))
     return {
         "kernel": {key: sorted(value) if isinstance(value, frozenset) else value for key, value in kernel.items()},
@@ -60,7 +60,7 @@ def mininet_version() -> str | None:
 
 
 def sysctl_names() -> list[str]:
-    """Return the dotted names of the sysctls of IPv4 and of the limits of all networking."""
+    """Return the dotted names of the sysctls below net.ipv4 and net.core."""
     root = Path("/proc/sys")
     files = (path for tree in ("net/ipv4", "net/core") for path in (root / tree).rglob("*") if path.is_file())
     names = (".".join(path.relative_to(root).parts) for path in files)

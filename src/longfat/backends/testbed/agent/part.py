@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host's part of a run, in its own processes and PID namespace: started by ``serve``, ended with it."""
+"""A host's part of a run, in its own PID namespace. ``serve`` starts it; both end together."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PATIENCE_NS = 3_000_000_000  # for one echo, longer than any path here
 def main(folder: Path) -> None:
     """Execute ``order.json`` in the folder; the results go into ``raw`` next to it.
 
-    When all is ready, write the settings that were read back to standard output, and wait for a line on standard input.
-    Then write the round trips over the cables that begin here, and wait for the time of the start (nanoseconds of the
-    epoch, by this host's clock). After the measurement, wait for a line before leaving.
+    When all is ready, write the read-back settings to standard output, and wait for a line on standard input. Then
+    write the round trips over the cables that begin here, and wait for the start time (nanoseconds of the epoch, by
+    this host's clock). After the measurement, wait for a line before cleaning up.
     """
     order = json.loads((folder / "order.json").read_text())
     os.environ.update(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C", TERM="dumb")
@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
     spec = RunSpec.from_dict(order["spec"])
     try:
         run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part_of(order), Lines(spec))
-    except OSError as error:  # not even the outcome could be written
+    except OSError as error:  # the outcome could not be written
         _send("failed", str(error))
 
 
@@ -48,7 +48,7 @@ def part_of(order: dict[str, Any]) -> Part:
 
 
 class Lines:
-    """The meeting of the hosts by lines on standard input and output, which the agent passes on."""
+    """Synchronisation of the hosts by lines on standard input and output, which the agent forwards."""
 
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec
@@ -56,7 +56,7 @@ class Lines:
     def start(self, network: Network) -> int:
         """Report settings and paths, and sleep until the start. Raises GuestError if it has passed.
 
-        When the commanding machine requests the paths, the hosts at their other ends are ready, too.
+        When the commanding machine requests the paths, the hosts at the other ends are ready, too.
         """
         _request("ready", network.achieved({}))
         wait_ns = int(_request("paths", dict(_round_trips(self._spec, network)))) - time.time_ns()
@@ -90,7 +90,7 @@ def round_trip_us(address: str) -> int | None:
 
 
 def _request(verb: str, what: object) -> str:
-    """Send a message, and return the line that answers it. Raises GuestError without an agent."""
+    """Send a message and return the answer. Raises GuestError if the agent has ended."""
     _send(verb, what)
     answer = sys.stdin.readline()
     if not answer:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a run to the host itself: its cards move into namespaces, and limits of all networking are set.
+"""Changes of a run to the host itself: its cards move into namespaces, and global network limits are set.
 
-Both are recorded in a file before the run and restored after it, or by the next run if the agent was killed. The kernel
-returns a card after the last process of its namespace, with the name and the settings of the run.
+A file records both before the run. They are restored after it, or by the next run if the agent was killed. The kernel
+returns a card after the end of its namespace, with the name and the settings of the run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATIENCE_S = 20.0  # the kernel removes a namespace some time after its last pro
 
 
 class NotRestored(Exception):
-    """The host differs from its state before the run."""
+    """Error of a host that still differs from its state before the run."""
 
 
 def record(file: Path, cards: Iterable[str], sysctls: Iterable[str]) -> None:
@@ -62,7 +62,7 @@ def restore(file: Path) -> None:
             _restore_card(card)
         except (NotRestored, OSError) as error:
             problems.append(f"{card['name']}: {error}")
-    # Make software interfaces again, which ended with their namespace, and apply settings that are not recorded here.
+    # Recreate software interfaces, which ended with their namespace, and apply settings that are not recorded here.
     done = subprocess.run([NICS, "apply"], capture_output=True, text=True, check=False)
     if done.returncode:
         problems.append(done.stderr.strip())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent on a host: obeys the commanding machine, and cleans up when the connection ends or stays silent.
+"""The agent on a host: executes commands, and cleans up when the connection ends or stays silent.
 
 A message is a line with a JSON object of one key, its verb:
 
@@ -49,14 +49,14 @@ TAIL_CHARS = 400
 
 
 def main(folder: Path) -> None:
-    """Serve on standard input and output; ``folder`` holds the agent's code, and is removed at the end."""
+    """Serve on standard input and output; ``folder`` contains the agent's code and is removed at the end."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection also ends the input
     signal.signal(signal.SIGTERM, _interrupt)
     agent = Agent(folder)
     try:
         agent.serve()
     except (KeyboardInterrupt, BrokenPipeError):
-        pass  # cleaned up below, as at any end
+        pass  # the clean-up below is the same for every end
     finally:
         agent.end()
         shutil.rmtree(folder, ignore_errors=True)
@@ -138,7 +138,7 @@ class Agent:
         for left in self.folder.parent.glob("*/order.json"):  # left by a killed agent
             shutil.rmtree(left.parent, ignore_errors=True)
         restore.restore(self._state)
-        cards = facts.cards()  # only now: a card left by a run may have had another name
+        cards = facts.cards()  # after the restoration, which may rename a card
         for cable in order["cables"].values():
             cable["card"] = cards[cable.pop("link")]["card"]
         (self.folder / "order.json").write_text(json.dumps(order))
@@ -162,7 +162,7 @@ class Agent:
         self._child.stdin.flush()
 
     def _finished(self) -> None:
-        """Report the outcome of the part, which has ended."""
+        """Report the outcome of the part after its end."""
         assert self._child is not None
         status = self._child.wait()
         try:

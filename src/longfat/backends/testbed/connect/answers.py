@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answers of a host: each is checked for its form before a value of it is used. Pure."""
+"""The answers of a host, each of which is validated before use. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 class HostFailed(RigError):
-    """A host is lost, or cannot do its task; ``where`` is its name."""
+    """Error of a host that is lost or cannot do its task; ``where`` is its name."""
 
 
 class _Kernel(BaseModel, strict=True, extra="allow"):
@@ -63,7 +63,7 @@ _FORMS: Mapping[str, TypeAdapter[Any]] = {
 
 
 def read_message(line: bytes, host: str) -> dict[str, Any]:
-    """Return the message in a line. Raises HostFailed if it is none, or says that the host failed."""
+    """Return the message in a line. Raises HostFailed if it is malformed, or reports a failure."""
     try:
         message = json.loads(line, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -90,7 +90,7 @@ def checked(verb: str, message: Mapping[str, Any], host: str) -> Any:
 
 @contextmanager
 def understood(hosts: str) -> Iterator[None]:
-    """Raise HostFailed instead of the error of a block that uses the parts of an answer."""
+    """Convert errors of a block that uses an answer to HostFailed."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -35,7 +35,7 @@ SLOWEST_BYTES_PER_S = 20_000
 TAIL_LINES = 6
 EXCHANGES = 8  # for the offset of a clock
 
-# Reads the agent's code, whose length is on the first line, and becomes the agent. Nobody but root sees the folder.
+# Reads the agent's code, whose length is on the first line, and becomes the agent. Only root can read the folder.
 START = """\
 import os, shutil, sys, tempfile
 from pathlib import Path
@@ -75,7 +75,7 @@ class Clock:
 def read_clock(exchange: Callable[[], tuple[int, int, int]]) -> Clock:
     """Return the offset by the quickest of several exchanges (Cristian, Distributed Computing 3, 1989).
 
-    An exchange returns this machine's clock before, the host's clock, and this machine's clock after. Half of its round
+    An exchange returns this machine's clock before, the host's clock, and this machine's clock after. Half of the round
     trip is the uncertainty.
     """
     before, there, after = min((exchange() for _ in range(EXCHANGES)), key=lambda times: times[2] - times[0])
@@ -83,7 +83,7 @@ def read_clock(exchange: Callable[[], tuple[int, int, int]]) -> Clock:
 
 
 def drift_ns(before: Clock, after: Clock) -> int:
-    """Return the certain change of the offset between two readings; 0 if they agree within their uncertainty."""
+    """Return the least change of the offset between two readings; 0 if they agree within their uncertainty."""
     moved = abs(after.offset_ns - before.offset_ns)
     return max(0, moved - before.uncertainty_ns - after.uncertainty_ns)
 
@@ -128,7 +128,7 @@ class Connection:
         return read_message(line, self.host.name)
 
     def pour(self, count: int, target: IO[bytes], beat: Callable[[], None]) -> None:
-        """Write the next ``count`` bytes to ``target``. Raises HostFailed, also if they are very slow."""
+        """Write the next ``count`` bytes to ``target``. Raises HostFailed if the host is lost or very slow."""
         end = time.monotonic() + ANSWER_S + count / SLOWEST_BYTES_PER_S
         while count:
             beat()
@@ -148,7 +148,7 @@ class Connection:
         return self._messages.read(MAX_LINE).decode(errors="replace")
 
     def close(self) -> None:
-        """End the connection; the agent then cleans up by itself."""
+        """End the connection, whereupon the agent cleans up."""
         for stream in (self._input, self.output):
             with suppress(BrokenPipeError):  # unsent data is lost with the host
                 stream.close()
@@ -166,7 +166,7 @@ class Connection:
                 raise HostFailed(f"it reads no message for {ANSWER_S:.0f} s", where=self.host.name)
             try:
                 data = data[os.write(self._input.fileno(), data[:CHUNK]) :]
-            except BlockingIOError:  # less room than the smallest write
+            except BlockingIOError:  # the pipe has less room than PIPE_BUF
                 time.sleep(0.01)
             except OSError as error:
                 raise self._lost() from error
@@ -195,7 +195,7 @@ def _begin() -> None:
 
 
 def ssh_options(host: Host, lab: Path) -> list[str]:
-    """Return the command line up to the command on the host: only the lab's keys, and no question."""
+    """Return the ssh command line before the remote command: only the lab's keys, and no prompts."""
     key = ["-i", str(lab / KEY), "-o", "IdentitiesOnly=yes"] if (lab / KEY).exists() else []
     settings = {
         "BatchMode": "yes",
@@ -219,7 +219,7 @@ def ssh_command(host: Host, lab: Path) -> list[str]:
 
 
 class Connections:
-    """The agents on several hosts, as a context, at the end of which all connections end.
+    """Context manager of the agents on several hosts.
 
     ``builds`` has the build of each host's kernel.
     """
@@ -277,7 +277,7 @@ class Connections:
         return answers
 
     def beat(self) -> None:
-        """Show the hosts that this machine is alive, once in an interval. Raises HostFailed."""
+        """Send the hosts a sign of life, once per interval. Raises HostFailed."""
         if time.monotonic() - self._last_beat >= BEAT_S:
             self._last_beat = time.monotonic()
             for connection in self._open.values():

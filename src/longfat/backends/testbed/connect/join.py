@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge of the parts of a run, one folder for each host, into one set of raw files of docs/data.md.
+"""Merging of the parts of a run, one folder per host, into one set of raw files (docs/data.md).
 
 Loses nothing: two parts with the same entry are an error.
 """
@@ -28,8 +28,8 @@ TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.c
 def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us: Mapping[str, int]) -> None:
     """Write the run's raw files into ``folder`` from the files of each host.
 
-    ``shares_us`` has, for each interface, the delay that its cable adds itself. Raises RigError if a file is missing
-    or unreadable, or if two hosts report the same flow or node.
+    ``shares_us`` has, for each interface, the delay of its cable itself. Raises RigError if a file is missing or
+    unreadable, or if two hosts report the same flow or node.
     """
     try:
         for name in FOLDERS:
@@ -51,7 +51,7 @@ def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us
 
 
 def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge the settings that the hosts read back; before the start of a run only nodes and interfaces.
+    """Merge the settings that the hosts read back; before the start there are only nodes and interfaces.
 
     The wait for a CPU is the longest of all hosts. Raises ValueError on a duplicate node.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cables with their own delay, which the delay elements of a run must not add again. Pure.
+"""Cables with their own delay, which is subtracted from the delay elements of a run. Pure.
 
-A cable's own round trip is part of the declared delay. It is subtracted from delay elements on the path of exactly the
-same traffic, so that each flow has the declared RTT. Its division between the two directions cannot be measured without
-synchronous clocks, so each direction counts as half.
+A cable's own round trip counts as part of the declared delay. It is subtracted from delay elements on the path of
+exactly the same traffic, so that each flow has the declared RTT. Its division between the two directions cannot be
+measured without synchronous clocks, so half is attributed to each direction.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from longfat.system.errors import RigError
 
 @dataclass(frozen=True)
 class BuiltRun:
-    """The run as its hosts build it.
+    """A run as built on its hosts.
 
-    ``shares_us`` has, by interface, the part of the declared delay that a cable has already. ``round_trips_us`` has, by
-    link, the round trip over each cable with its own delay, with the delay elements at its ends.
+    ``shares_us`` has, by interface, the part of the declared delay that a cable provides. ``round_trips_us`` has, by
+    link, the round trip over each cable with its own delay, including the delay elements at its ends.
     """
 
     spec: RunSpec
@@ -93,7 +93,7 @@ def _with_delays(link: Link, number: int, every: tuple[Port, ...], delays_us: Ma
 def missed_round_trips(
     declared_us: Mapping[int, int], measured_us: Mapping[int, int | None], cables: Mapping[int, str]
 ) -> Iterator[str]:
-    """Yield a reason for each cable with a wrong round trip, with the tolerance of the gate of base RTTs."""
+    """Yield a reason for each cable whose round trip is outside the tolerance of the base-RTT gate."""
     for number, wanted_us in sorted(declared_us.items()):
         found_us, most_us = measured_us.get(number), wanted_us * (1 + RTT_TOLERANCE) + RTT_ALLOWANCE_US
         if found_us is None or not wanted_us <= found_us <= most_us:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labs: machines that Terraform makes and Ansible prepares, with a folder for each lab. Runs nothing on them."""
+"""Labs: machines that Terraform creates and Ansible prepares, with a folder for each lab. Executes no run."""

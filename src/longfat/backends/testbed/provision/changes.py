@@ -20,7 +20,7 @@ VERBS = {"+": "create", "~": "change", REPLACED: "replace", "-": "destroy"}
 
 @dataclass(frozen=True)
 class Price:
-    """The cost of an hour of the whole lab, as the user states it; ``hourly`` is None if it is not stated."""
+    """The price of an hour of the whole lab, stated by the user; ``hourly`` is None if it is not stated."""
 
     hourly: float | None
     currency: str
@@ -63,7 +63,7 @@ def _reason(change: Mapping[str, Any]) -> str:
 
 
 def describe(changes: Changes, price: Price, now: datetime, *, rented: bool) -> Iterator[str]:
-    """Yield the plan as lines for the user's decision, before a lab is made or changed."""
+    """Yield the lines of the plan for the user's decision, before a lab is created or changed."""
     yield from describe_resources(changes)
     yield from (f"machine {machine}" for machine in changes.machines)
     hours = changes.hours(now)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labs of machines that exist already: their variables become the inventory, without Terraform. Makes nothing."""
+"""Labs of existing machines, whose variables become the inventory without Terraform. Creates nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def inventory_of(folder: Path) -> dict[str, Any]:
 
 
 def _place(made: Mapping[str, Any], path: Path_) -> Path_:
-    """Return the place in the user's file for a place in the inventory, where hosts and cards have no names."""
+    """Return the path in the user's file for a path in the inventory, which lists hosts and cards by number."""
     if path[:1] == ("hosts",) and len(path) > 1 and isinstance(path[1], int):
         host = made["hosts"][path[1]]
         if path[2:3] == ("nics",) and len(path) > 3 and isinstance(path[3], int):
@@ -45,7 +45,7 @@ def _place(made: Mapping[str, Any], path: Path_) -> Path_:
 
 
 def _findings(stated: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield each fault that the inventory's schema would not show."""
+    """Yield the faults that the inventory's schema cannot find."""
     for name in ("hosts", "tags"):
         if not isinstance(stated.get(name), dict):
             yield Finding((name,), "missing" if name not in stated else "not a mapping of names")

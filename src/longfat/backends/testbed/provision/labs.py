@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labs by name: the environment that makes their machines, and the machines in Terraform's state. Changes nothing."""
+"""Labs by name: the environment of their machines, and the machines in Terraform's state. Changes nothing."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def open_lab(environment: str | None, name: str | None) -> Lab:
 
 @contextmanager
 def use_lab(folder: Path) -> Iterator[None]:
-    """Keep commands that change the lab in ``folder`` away while a study uses it. Raises RigError if one is at work."""
+    """Lock the lab in ``folder`` against changes while a study uses it. Raises RigError if a command changes it."""
     with ExitStack() as own:
         try:
             own.enter_context(hold(folder, wait=False, folder=True, shared=True))
@@ -120,7 +120,7 @@ def read_state(folder: Path) -> Standing | None:
 
 
 def _noted(path: Path) -> Standing | None:
-    """Return the machines of a lab of existing machines by its inventory, or None."""
+    """Return the machines in the inventory of a lab of existing machines, or None."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         tags, expires = data["tags"], data["tags"]["expires"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps in the life of a lab: prepare its variables, note its inventory, prepare its machines, remove its files.
+"""Steps in the life of a lab: prepare its variables, write its inventory, prepare its machines, remove its files.
 
-Has no questions: the caller asks the user between two steps.
+Asks no questions: the caller asks the user between steps.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ from longfat.system.locks import hold
 
 ANSIBLE = INFRA / "ansible"
 KERNEL = "kernel_booted_package"
-LOOK = "preflight"  # tag of the tasks that find reasons against preparing a machine
+LOOK = "preflight"  # tag of the tasks that check whether a machine can be prepared
 GENERATED = (PLAN, CHOSEN, GIVEN, INVENTORY, ANSIBLE_INVENTORY, KNOWN_HOSTS, STATE, f"{STATE}.backup")
 Say = Callable[[str], None]
 
 
 @contextmanager
 def lock_lab(lab: Lab) -> Iterator[None]:
-    """Hold the lab for one command, and remove the plan, which holds all variables, at the end.
+    """Lock the lab for one command, and remove the plan, which contains all variables, at the end.
 
-    Raises RigError if another command holds the lab, or a file of the lab cannot be used, as on a full disk.
+    Raises RigError if another command holds the lock, or a file of the lab cannot be used, as on a full disk.
     """
     with ExitStack() as own:
         try:
@@ -102,7 +102,7 @@ def prepare(lab: Lab, say: Say, workers: int, life: timedelta | None, now: datet
 
 
 def ready_terraform(lab: Lab, again: str, say: Say) -> Terraform:
-    """Return Terraform, initialised for the lab. Raises RigError."""
+    """Return an initialised Terraform for the lab. Raises RigError."""
     assert lab.environment is not None
     terraform = Terraform(find_program(), MODULES[lab.environment], lab.folder, again)
     say(f"terraform: lab {lab.name} in {lab.folder}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables of a lab of the environment ``local`` that have defaults: key, ports and disk."""
+"""Default variables of a lab of the environment ``local``: key, ports and disk."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from longfat.system.files import write_whole
 PACKAGES = {"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client"}  # Debian package of each program
 ROLES = ("receiver", "router", "sender")
 FIRST_PORT, LAST_PORT = 22201, 32767  # below the ports that Linux assigns by itself
-FOLDER_BYTES = 70  # the environment's limit: names of sockets have to fit
+FOLDER_BYTES = 70  # the environment's limit, because of the length of socket names
 
 
 def choose_variables(folder: Path, workers: int, say: Callable[[str], None]) -> None:
-    """Write the variables of a lab, and its key, into ``folder``, which is created.
+    """Write the variables and the key of a lab into ``folder``, which is created.
 
-    The lab has ``workers``, or with 0 of them three small machines for paths.
+    The lab has this number of workers, or with 0 three small machines for paths.
 
     Raises RigError if a program is missing or the disk cannot be built, StudyError if the folder's path is unsuitable.
     """
@@ -64,7 +64,7 @@ def _machines(workers: int) -> dict[str, Any]:
 
 
 def free_ports(count: int) -> Iterator[int]:
-    """Yield ports of the loopback address without a listener. Raises RigError if there are too few."""
+    """Yield free ports of the loopback address. Raises RigError if there are too few."""
     for port in range(FIRST_PORT, LAST_PORT + 1):
         if count == 0:
             return
@@ -81,7 +81,7 @@ def free_ports(count: int) -> Iterator[int]:
 
 
 def _public_key(key: Path) -> str:
-    """Return the lab's public key; make the pair if it is missing."""
+    """Return the lab's public key, after generating a missing pair."""
     if not key.exists():
         argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"longfat-{key.parent.name}", "-f", str(key)]
         done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terraform or OpenTofu on one lab, with its state and data in the lab's folder. Takes no decisions."""
+"""Terraform or OpenTofu for one lab, with its state and data in the lab's folder. Decides nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longfat.system.errors import RigError
 from longfat.system.tools import environment_without
 
 PROGRAMS = ("terraform", "tofu")
-# Variables of the user's that select providers and logs; every other TF_ variable would change the lab.
+# Variables of the user that select providers and logs; any other TF_ variable would change the lab.
 PASSED_ON = ("TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "TF_LOG", "TF_LOG_PATH")
 PRIVATE = 0o077  # umask: the state has the lab's addresses and names
 CHANGES = 2  # exit status of plan -detailed-exitcode
@@ -37,7 +37,7 @@ def find_program() -> str:
 
 @contextmanager
 def interrupts_for_child() -> Iterator[None]:
-    """Ignore Ctrl-C here, so that the program in the foreground ends in its own orderly way and is waited for."""
+    """Ignore Ctrl-C here, so that the program in the foreground can end in an orderly way while this one waits."""
     # Programs inherit an ignored signal, but not a handler.
     before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
@@ -48,7 +48,7 @@ def interrupts_for_child() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Terraform:
-    """A program, a module and a lab's folder. ``again`` names the command to continue with after a failure."""
+    """A program, a module and a lab's folder. ``again`` is the command to repeat after a failure."""
 
     program: str
     module: Path
@@ -72,7 +72,7 @@ class Terraform:
         return dict(json.loads(self._ask("show", "-json", "-no-color", str(self.folder / PLAN)).stdout))
 
     def apply(self) -> None:
-        """Carry out the plan in the lab's folder; Terraform reports on the terminal. Raises RigError."""
+        """Apply the plan in the lab's folder; Terraform reports on the terminal. Raises RigError."""
         argv = self._argv("apply", "-input=false", str(self.folder / PLAN))
         with interrupts_for_child():
             done = subprocess.run(argv, env=self._environment(), stdin=subprocess.DEVNULL, umask=PRIVATE, check=False)

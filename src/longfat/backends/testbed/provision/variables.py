@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables of a lab: those that the user states in a YAML file, those with defaults, and the lab's expiry."""
+"""Variables of a lab: the user's, from a YAML file, the defaults, and the lab's expiry."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ HOST = re.compile(r"(?:([A-Za-z_][\w.-]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*)(?::(\d{1
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The longest life of a lab in hours, and its highest cost, as the user states them; None allows any."""
+    """The user's limits of a lab's life in hours and of its cost; None means no limit."""
 
     hours: float | None = None
     cost: float | None = None
 
     def life(self, price: Price) -> timedelta | None:
-        """Return the longest life, or None without a ceiling. Raises StudyError if the cost of an hour is unknown."""
+        """Return the longest life, or None without a limit. Raises StudyError if a needed price is unknown."""
         if self.cost is not None and not price.hourly:
             raise StudyError("a highest cost needs the price of an hour (--hourly-price)", where="--max-cost")
         hours = [self.hours] if self.hours is not None else []
@@ -46,7 +46,7 @@ class Ceiling:
 
 
 def read_variables(folder: Path) -> Source:
-    """Return the variables that the user states for the lab in ``folder``, none without a file. Raises StudyError."""
+    """Return the user's variables for the lab in ``folder``, none without a file. Raises StudyError."""
     path = folder / VARIABLES
     if not path.exists():
         return Source(str(path), {})
@@ -58,7 +58,7 @@ def read_variables(folder: Path) -> Source:
 
 
 def refuse(source: Source, findings: list[Finding], message: str) -> None:
-    """Raise StudyError with the line of each finding, if there are any."""
+    """Raise StudyError if there are findings, with the line of each."""
     if findings:
         problems = tuple(source.problem(finding) for finding in findings)
         raise StudyError(message, problems=problems, hint="`longfat lab init ENVIRONMENT` writes a commented example")
@@ -67,8 +67,8 @@ def refuse(source: Source, findings: list[Finding], message: str) -> None:
 def give_variables(folder: Path, module: Path, life: timedelta | None, now: datetime, *, rented: bool) -> None:
     """Write all variables of the lab for Terraform, with an expiry at most ``life`` from ``now``.
 
-    Without ``life`` an earlier ceiling stays. Terraform itself checks values, but only warns of an unknown name.
-    Raises StudyError with every problem.
+    Without ``life`` an earlier limit stays. Terraform itself checks values, but only warns about unknown names. Raises
+    StudyError with every problem.
     """
     source = read_variables(folder)
     chosen = read_json(folder / CHOSEN)
@@ -100,7 +100,7 @@ def _check_names(source: Source, module: Path, chosen: Mapping[str, Any]) -> Non
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object that an earlier command wrote, empty if there is no file. Raises RigError."""
+    """Return the JSON object of an earlier command, empty if there is no file. Raises RigError."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -112,7 +112,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_example(folder: Path, environment: str, hosts: tuple[str, ...]) -> Path:
-    """Write a commented example of the variables of an environment, with this user's name and key; return its path.
+    """Write a commented example of an environment's variables, with this user's name and key; return its path.
 
     ``hosts`` are machines that become workers, each [USER@]ADDRESS[:PORT]. Raises StudyError if there is a file
     already, or a host is not of this form.

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The archive that makes a machine a worker: code, and the kernels and image of the cache folder. Contacts nobody."""
+"""The archive that turns a machine into a worker: code, and kernels and image of the cache folder. Contacts no host."""
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
 from longfat.system.cache import cache_folder
+from longfat.system.files import file_sha256
 
 ROOT = Path(__file__).resolve().parents[5]
 CODE = ("src", "kernels", "images", "pyproject.toml", "requirements.lock", "requirements-cluster.lock", "LICENSE")
@@ -19,9 +19,9 @@ KERNEL_FILES = ("kernel.json", "linux")
 
 
 def pack_worker(target: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Write the archive, with paths below the home of a worker's user; return the variables of the role ``worker``.
+    """Write the archive, with paths relative to the worker user's home; return the variables of the role ``worker``.
 
-    Missing kernel and image are built before. Raises RigError if a build fails.
+    A missing kernel or image is built first. Raises RigError if a build fails.
     """
     pins = open_backend(DEFAULT_BACKEND, {}, say=say).pins()
     say(f"packing code, kernels and image for the workers into {target}")
@@ -39,9 +39,7 @@ def pack_worker(target: Path, say: Callable[[str], None]) -> dict[str, Any]:
                 archive.add(path, f".cache/longfat/{path.relative_to(cache)}")
         for image in sorted(cache.glob("images/[!.]*/image.json")):
             archive.add(image.parent, f".cache/longfat/{image.parent.relative_to(cache)}")
-    with target.open("rb") as whole:
-        digest = hashlib.file_digest(whole, "sha256").hexdigest()
-    return {"worker_archive": str(target), "worker_sha256": digest, "worker_pins": pins}
+    return {"worker_archive": str(target), "worker_sha256": file_sha256(target), "worker_pins": pins}
 
 
 def _without_bytecode(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
