@@ -19,7 +19,7 @@ from pathlib import Path
 
 from longfat.builds.apt import apt_options, source_lines
 from longfat.builds.listing import sha256_of
-from longfat.builds.packages import listed_packages
+from longfat.builds.packages import list_entries
 from longfat.builds.programs import run_program
 from longfat.system.errors import RigError
 
@@ -80,7 +80,8 @@ def write_archive(
         shutil.copy(image / name, folder / "cache/images" / image.name)
     facts = json.loads((image / "image.json").read_text(encoding="utf-8"))
     say("collecting the Debian packages of packages.txt and of the image")
-    _collect_packages(folder / "packages", listed_packages(CHECKOUT / "packages.txt"), facts["packages"], suite)
+    own = [line.split()[0] for line in list_entries((CHECKOUT / "packages.txt").read_text(encoding="utf-8"))]
+    _collect_packages(folder / "packages", own, facts["packages"], suite)
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     lines = [f"{sha256_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in paths]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from longfat.builds.apt import source_lines
 from longfat.builds.image import RECIPE_FOLDER as IMAGES
-from longfat.builds.image import list_entries
-from longfat.builds.packages import require_programs
+from longfat.builds.packages import list_entries, require_programs
 from longfat.builds.programs import run_program
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
@@ -36,12 +35,12 @@ DISK_MIB = 2048
 GRUB_MODULES = "biosdisk part_msdos ext2 normal linux configfile search search_fs_uuid loadenv echo test sleep reboot"
 
 
-def build_disk(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None] = lambda line: None) -> Path:
-    """Return the disk of the recipe in ``recipe_folder``, from the cache folder or built now (about two minutes).
+def build_disk(*, say: Callable[[str], None] = lambda line: None) -> Path:
+    """Return the disk, from the cache folder or built now (about two minutes).
 
     Raises RigError if it has to be built and this user or this machine cannot do it.
     """
-    digest = recipe_digest(recipe_folder)
+    digest = recipe_digest(RECIPE_FOLDER)
     disk = cache_folder() / "disks" / f"machine-{digest[:16]}.raw"
 
     if not disk.exists():
@@ -49,7 +48,7 @@ def build_disk(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None
 
     def make(new: Path) -> None:
         say(f"building the machines' {SUITE} disk with mmdebstrap (about two minutes)")
-        _build(recipe_folder, digest, new.parent).rename(new)
+        _build(RECIPE_FOLDER, digest, new.parent).rename(new)
 
     return keep(disk, make, "the machines' disk", "2 GB")
 

@@ -22,6 +22,7 @@ from typing import Literal
 from longfat.builds.apt import source_lines
 from longfat.builds.archive import archived
 from longfat.builds.listing import entries, listing_digest, sha256_of
+from longfat.builds.packages import list_entries
 from longfat.builds.programs import run_program
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
@@ -92,12 +93,6 @@ def read_recipe(folder: Path) -> ImageRecipe:
         raise RigError(f"the key {error} is missing", where=str(folder / "recipe.toml")) from error
 
 
-def list_entries(text: str) -> tuple[str, ...]:
-    """Return the entries of a list with one entry per line and comments after ``#``."""
-    lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
-    return tuple(line for line in lines if line)
-
-
 def mmdebstrap_argv(recipe: ImageRecipe, *, mode: Mode, sources: Sequence[str], target: Path) -> list[str]:
     """Return the command that writes the userland to the tar file ``target``, with the same bytes in either mode."""
     return [
@@ -115,13 +110,13 @@ def mmdebstrap_argv(recipe: ImageRecipe, *, mode: Mode, sources: Sequence[str], 
     ]
 
 
-def build_image(*, recipe_folder: Path = RECIPE_FOLDER, say: Callable[[str], None] = lambda line: None) -> ImageBuild:
-    """Return the image of the recipe in ``recipe_folder``, from the cache folder or built now (about 30 s).
+def build_image(*, say: Callable[[str], None] = lambda line: None) -> ImageBuild:
+    """Return the image, from the cache folder or built now (about 30 s).
 
     Each use compares names, sizes and times of all files with the record of the build (some ms). Raises RigError if the
     image in the cache is damaged or cannot be built.
     """
-    recipe = read_recipe(recipe_folder)
+    recipe = read_recipe(RECIPE_FOLDER)
     folder = cache_folder() / "images" / recipe.digest
 
     def make(new: Path) -> None:

@@ -30,22 +30,16 @@ def _require(missing: list[str], what: str, where: str | None = None) -> None:
         raise RigError(f"packages for {what} are missing: {' '.join(missing)}", where=where, hint=hint)
 
 
-def missing_packages(listing: str, *, wanted: bool = False) -> list[str]:
-    """Return the packages whose program or file is missing; with ``wanted`` including those marked with ?."""
-    missing = []
-    for line in listing.splitlines():
-        if not line.strip() or line.startswith("#"):
-            continue
-        package, probe = line.split()[:2]
-        if (wanted or not probe.startswith("?")) and not is_there(probe.removeprefix("?")):
-            missing.append(package)
-    return missing
+def list_entries(text: str) -> tuple[str, ...]:
+    """Return the entries of a list with one entry per line and comments after ``#``."""
+    lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
+    return tuple(line for line in lines if line)
 
 
-def listed_packages(listing: Path) -> list[str]:
-    """Return all packages of a list."""
-    lines = listing.read_text(encoding="utf-8").splitlines()
-    return [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+def missing_packages(listing: str) -> list[str]:
+    """Return the packages whose program or file is missing, except those marked with ?."""
+    entries = (line.split()[:2] for line in list_entries(listing))
+    return [package for package, probe in entries if not probe.startswith("?") and not is_there(probe)]
 
 
 def is_there(probe: str) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: ``root`` has the list of commands, and each command is a module of its name."""
+"""The command line: ``root`` lists the commands, and each command is a module with its name."""
 
 from longfat.cli.root import app, main
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``again``: repeat a run, with captures if wanted, or a sample of the evidence.
+"""``again``: repeat a run, optionally with captures, or a sample of the evidence.
 
 The raw files of a repeated run stay in ``results/again`` or ``results/pcap``.
 """
@@ -35,7 +35,7 @@ from longfat.study.catalog.kernels import KERNELS
 from longfat.study.catalog.stacks import kernel_of_stack
 from longfat.system.errors import RigError, StudyError
 
-NOT_COMPARED = "run.json"  # the time of the run and its duration
+NOT_COMPARED = "run.json"  # start time and duration of the run
 SHARE = "1%"  # share of a study's evidence, at least 20 runs
 
 
@@ -90,7 +90,7 @@ def repeat_run(found: Found, out: Output) -> bool:
 
 
 def execute_again(found: Found, spec: RunSpec, place: str, console: Console) -> Path:
-    """Execute a run with kernel, image and code of this machine, and return the folder of its record.
+    """Execute a run with this machine's kernel, image and code, and return the folder of its record.
 
     Raises StudyError on a backend of a lab, RigError if the run fails.
     """
@@ -106,7 +106,7 @@ def execute_again(found: Found, spec: RunSpec, place: str, console: Console) -> 
 
 
 def _open(found: Found, console: Console) -> Backend:
-    """Open the backend of a run, with the kernel of its stack and the kernel that the run names."""
+    """Open the backend of a run, with the kernels of its stack and of the run."""
     traits = traits_of(found.backend)
     if traits.lab:
         message = f"single runs of backend {found.backend!r} cannot be repeated"
@@ -145,7 +145,7 @@ def _sums(folder: Path) -> Mapping[str, str]:
 
 
 def _repeat_row(found: Found, out: Output) -> bool:
-    """Repeat a run whose raw files are absent, and compare it with its row of the evidence."""
+    """Repeat a run that has no raw files, and compare it with its row of the evidence."""
     assert found.row is not None
     rows = [one for one in rows_that_count(find_study(found.study), known_baselines()) if one.row.key == found.row.key]
     if not rows:

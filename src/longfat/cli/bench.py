@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``bench``: the speed of runs on this machine, compared with simulators and the machine's own kernel.
 
-Runs are executed one after the other; nothing else should use the machine meanwhile.
+Runs are sequential; nothing else should use the machine meanwhile.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ experiments:
 
 @dataclass(frozen=True)
 class Case:
-    """One Reno flow to time; on the machine's ``own_kernel`` without delay and without a stated window."""
+    """A timed Reno flow; on the machine's ``own_kernel`` without delay and with auto-tuned windows."""
 
     rate_bps: int
     mtu_bytes: int
@@ -69,7 +69,7 @@ class Case:
 
 
 CASES: Mapping[str, Case] = {
-    # The shortest run that is allowed: a round trip and a sample.
+    # The shortest allowed run: one round trip and one sample.
     "fixed": Case(1_000_000_000, 9000, 0.04, sample_us=10_000),
     "1g-9000": Case(1_000_000_000, 9000, 10),
     "1g-1500": Case(1_000_000_000, 1500, 10),
@@ -127,13 +127,13 @@ def measure(backend: Backend, where: str, cases: Sequence[str], repeats: int, pr
         case = case_on(where, CASES[name])
         say(progress, f"{where}: {case.flow}")
         found = [time_case(backend, where, case) for _ in range(repeats)]
-        # Other work of the machine only adds to each of the two times.
+        # Other load can only increase both times.
         wall_s, cpu_s = min(one.wall_s for one in found), min(one.cpu_s for one in found)
         yield dataclasses.replace(found[0], wall_s=wall_s, cpu_s=cpu_s)
 
 
 def case_on(where: str, case: Case) -> Case:
-    """Return the case as it is executed here or on a peer."""
+    """Return the case in the variant for this backend."""
     return dataclasses.replace(case, seconds=PEER_SECONDS.get(where, case.seconds), own_kernel=where == "host")
 
 
@@ -158,7 +158,7 @@ def time_case(backend: Backend, where: str, case: Case) -> Timing:
 
 
 def spec_of(case: Case, pins: dict[str, str]) -> RunSpec:
-    """Plan one flow over a path of 30 ms, with a window of three BDPs and a queue that it cannot fill."""
+    """Return the spec of a flow over a path of 30 ms, with a window of three BDPs and a queue that it cannot fill."""
     window_bytes = max(3 * case.rate_bps // 8 * RTT_US // 1_000_000, LEAST_WINDOW_BYTES)
     text = STUDY.format(
         mtu=case.mtu_bytes,
@@ -177,7 +177,7 @@ def spec_of(case: Case, pins: dict[str, str]) -> RunSpec:
 
 
 def busy_seconds() -> float:
-    """Return the busy time of all CPUs, which includes interrupts that move packets outside of processes."""
+    """Return the busy time of all CPUs, including interrupts, which move packets outside of processes."""
     fields = Path("/proc/stat").read_text().split()
     return sum(int(fields[number]) for number in BUSY_FIELDS) / os.sysconf("SC_CLK_TCK")
 

@@ -20,10 +20,10 @@ from longfat.metrics.quantities import Selection, metric_of_run
 from longfat.report.numbers import shown
 
 WIDTH, ROWS = 60, 2  # characters of a curve
-MOST = 6  # curves of a quantity; the page has all
+MOST = 6  # most curves of a quantity; the page has all
 _BLOCKS = " ▁▂▃▄▅▆▇█"
-LABEL = 24  # characters of its name, at most
-_SINCE_US = 2_000_000.0  # the utilisation is a mean from here on, after slow start
+LABEL = 24  # most characters of a curve's name
+_SINCE_US = 2_000_000.0  # start of the mean utilisation, after slow start
 _OF_A_FLOW = ("goodput", "retransmissions")
 _COLUMNS: Mapping[str, Selection | None] = {
     "goodput\nMb/s": Selection("goodput", ""),
@@ -62,7 +62,7 @@ def lines_of(values: Numbers, top: float) -> Iterator[str]:
 
 
 def curves_of(dataset: Dataset, names: Mapping[str, str]) -> tuple[float, Curves]:
-    """Return the last time in seconds, and curves of ``WIDTH`` values over all of that time."""
+    """Return the end in seconds, and the curves until then, with ``WIDTH`` values each."""
     ends = [row["end_us"] for run_id in names for row in dataset.flows.get(run_id, ()) if row["end_us"]]
     delays = {run_id: delay_ms(dataset, run_id) for run_id in names}
     edges = np.linspace(0.0, max([*ends, *(t_us[-1] for t_us, _ in delays.values() if len(t_us)), 1.0]), WIDTH + 1)
@@ -84,7 +84,7 @@ def curves_of(dataset: Dataset, names: Mapping[str, str]) -> tuple[float, Curves
 
 
 def delay_ms(dataset: Dataset, run_id: str) -> tuple[Numbers, Numbers]:
-    """Return times in microseconds, and the time in which the backlog of the slowest port can leave, in ms."""
+    """Return times in microseconds, and the queueing delay at the slowest port in milliseconds."""
     ports = dataset.columns_of("queues", run_id)
     rate = ports["rate_bps"].astype(float)
     slowest = (rate > 0) & (rate == np.min(rate, where=rate > 0, initial=np.inf))
@@ -92,7 +92,7 @@ def delay_ms(dataset: Dataset, run_id: str) -> tuple[Numbers, Numbers]:
 
 
 def _means(t_us: Numbers, values: Numbers, edges: Numbers) -> Numbers:
-    """Return the mean of the samples between each two edges; without any, the value between their neighbours."""
+    """Return the mean of the samples between consecutive edges, interpolated if there are none."""
     if len(t_us) == 0:
         return np.zeros(len(edges) - 1)
     count, _ = np.histogram(t_us, edges)
@@ -103,7 +103,7 @@ def _means(t_us: Numbers, values: Numbers, edges: Numbers) -> Numbers:
 
 
 def table_of(dataset: Dataset, names: Mapping[str, Sequence[Run]]) -> Table:
-    """Return a table with a row for each point, whose runs ``names`` lists: means over these runs."""
+    """Return a table of means with a row for each point; ``names`` has the point of each run."""
     table = Table("", box=SIMPLE_HEAD)
     for column in _COLUMNS:
         table.add_column(column, justify="right")

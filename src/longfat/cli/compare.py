@@ -89,6 +89,6 @@ def _side_of_evidence(text: str) -> Side:
 
 
 def _cell(word: str, number: str) -> Text:
-    """Return a verdict, and below it the measured value."""
+    """Return a verdict with the measured value on the next line."""
     cell = Text(word, style=COLOURS.get(word, "default"))
     return cell.append(f"\n{number}", style="default") if number else cell

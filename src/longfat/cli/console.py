@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of commands: lines of text, links to files, the result as JSON, the event stream."""
+"""Output of commands: lines of text, links to files, JSON results, the event stream."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLOURS = {
 
 
 class Output(Console):
-    """The console of a command that has a result.
+    """The console of a command with a result.
 
     With ``as_json`` only the result goes to standard output, and the console writes to standard error. With ``silent``
     it shows no progress.
@@ -47,7 +47,7 @@ class Output(Console):
         self.silent = silent
 
     def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
-        """Yield the segments of an object, with the control characters of its text made visible."""
+        """Yield the segments of an object, with visible control characters."""
         for segment in super().render(*arguments, **options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
@@ -88,5 +88,5 @@ def listen(results: Results, console: Console) -> Iterator[EventSink]:
 
 
 def stage(events: EventSink, message: str) -> None:
-    """Announce the step that begins now."""
+    """Announce the start of a step."""
     events(Event(Kind.STAGE_STARTED, message))

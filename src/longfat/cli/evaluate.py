@@ -37,7 +37,7 @@ CARDS = "cards"
 TABLE = "CARDS.md"
 LINE = 120  # longest line of a text
 SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", "fast", "dctcp")
-"""The algorithms whose cards the study keeps, in the order of the matrix."""
+"""The algorithms with cards in the repository, in the order of the matrix."""
 
 
 def evaluate(

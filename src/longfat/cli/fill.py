@@ -33,13 +33,13 @@ from longfat.plan.estimate import run_seconds
 from longfat.plan.lockfile import write_lock
 from longfat.system.errors import StudyError
 
-BATCH_SECONDS = 240.0  # CPU time of a batch: raw records of one batch at most are on the disk
-TYPICAL = 2.0  # seconds of a run divided by the plan's model, used until the evidence has a run of the scenario
+BATCH_SECONDS = 240.0  # CPU time of a batch; the disk holds the raw records of one batch at a time
+TYPICAL = 2.0  # ratio of run time to the plan's model, until the evidence has a run of the scenario
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Choices of the command line: repetitions of each scenario, and the way to execute them.
+    """Choices of the command line: the number of repetitions, and how to execute them.
 
     Without ``repetitions`` it is the study's stated number, or the profile's if that is more. ``budget`` is wall time
     in seconds (None: unlimited): no batch begins after it.
@@ -151,7 +151,7 @@ def run_time(ground: Ground, name: str) -> float:
 
 
 def ground_of(folder: StudyFolder, baseline: Baseline, wanted: Wanted) -> Ground:
-    """Return the evidence of the wanted profile and stack. Raises StudyError if the study has no such plan."""
+    """Return the evidence of a profile and stack. Raises StudyError if the study lacks them."""
     baselines = known_baselines()
     found = evidence_of(folder, baselines, baseline=baseline.name, stack=wanted.stack, profile=wanted.profile)
     if found is None or not found.grounds:

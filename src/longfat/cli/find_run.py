@@ -25,8 +25,8 @@ from longfat.plan import PlannedRun
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RecordError, StudyError
 
-SHORTEST = 4  # digits of an id that name a run
-AGAIN, PCAP = "again", "pcap"  # folders below results/ with repeated runs, which are not searched
+SHORTEST = 4  # fewest digits of an id that identify a run
+AGAIN, PCAP = "again", "pcap"  # folders of repeated runs below results/, which are not searched
 SHOWN = 10  # candidates in a message
 _FOLDER = re.compile(r"(?P<scenario>.+)\.r(?P<repetition>\d{2,})\.(?P<id8>[0-9a-f]{8})")
 
@@ -109,7 +109,7 @@ def _id(path: Path) -> str:
 
 
 def _matches(path: Path, wanted: str) -> bool:
-    """Return whether the folder of a run has a name, with or without its id, or an id that begins so."""
+    """Return whether a text is the folder's name, with or without the id, or the beginning of the id."""
     name, _, own = path.name.rpartition(".")
     if wanted in (path.name, name):
         return True
@@ -134,7 +134,7 @@ def _spec(folder: Path) -> RunSpec:
 
 
 def _of_folder(folder: Path) -> Found:
-    """Return the run of a record, as its lock describes it if that is readable. Raises RecordError."""
+    """Return the run of a record, with the description in its lock if that is readable. Raises RecordError."""
     match = _FOLDER.fullmatch(folder.resolve().name)
     spec, results = _spec(folder), folder.resolve().parent.parent
     plan: Mapping[str, Any] = {}
@@ -157,7 +157,7 @@ def _of_folder(folder: Path) -> Found:
 
 
 def _in_evidence(wanted: str) -> list[Found]:
-    """Return the runs of the evidence whose id begins so, each from the newest baseline that has it."""
+    """Return the evidence's runs whose id has this beginning, each from the newest baseline that has it."""
     order = [baseline.name for baseline in known_baselines()]
     found: dict[str, Found] = {}
     for folder in every_study() if len(wanted) >= SHORTEST else ():
@@ -179,7 +179,7 @@ def _in_evidence(wanted: str) -> list[Found]:
 
 
 def _rows(folder: StudyFolder, wanted: str) -> Iterator[tuple[Place, Row]]:
-    """Yield the rows of a study with such an id; only lines with the digits are parsed."""
+    """Yield the rows of a study with such an id; only lines that contain the digits are parsed."""
     for path in (folder.path / EVIDENCE).rglob(f"*{SUFFIX}"):
         for line in path.read_text(encoding="ascii").splitlines()[1:]:
             if f'"run":"{wanted}' in line or f'"spec":"{wanted}' in line:

@@ -30,7 +30,7 @@ Named = TypeVar("Named")
 def identify_unknown(
     name: str, unknown: str, claims: Sequence[str], at: Sequence[str], wanted: Wanted, out: Output
 ) -> bool:
-    """Execute at each value of an unknown the runs that the claims read, and print the outcomes along the values.
+    """Execute the runs that the claims need at each value of an unknown, and print the outcomes by value.
 
     Neither the values nor the number of repetitions depend on a result. Returns whether every run succeeded. Raises
     StudyError for an unknown name or value.
@@ -78,7 +78,7 @@ def print_conditions(name: str, out: Output, only: str | None = None) -> None:
 
 
 def scenarios_of(claims: Collection[Claim], ground: Ground) -> set[str]:
-    """Return the scenarios that the claims read."""
+    """Return the scenarios that the claims need."""
     study, grounds = ground.planned.study, ground.grounds
     selections = (one for claim in claims for one in selections_of_claim(claim, study, grounds.values_of))
     return {run.scenario for one in selections for run in one.chosen(grounds.dataset)}

@@ -54,7 +54,7 @@ def kernel_check(
 
 
 def check_kernels(backend: Backend, jobs: int | None, out: Output) -> bool:
-    """Return whether every run measures the same as in the newest baseline. Raises RigError without a baseline."""
+    """Return whether all digests equal those in the newest baseline. Raises RigError without a baseline."""
     known = known_baselines()
     if not known:
         hint = "`longfat evidence add STUDY` begins the first baseline"
@@ -66,7 +66,7 @@ def check_kernels(backend: Backend, jobs: int | None, out: Output) -> bool:
 
 
 def combinations(backend: Backend) -> tuple[Combination, ...]:
-    """Return the combinations with which this machine executes runs: one for each kernel of the stacks."""
+    """Return this machine's combinations, one for each kernel of the stacks."""
     pins, digests = backend.pins(), backend.capabilities().kernels
     kernels = (digests[name] for name in STACK_KERNELS if name in digests)
     return tuple(dict.fromkeys(Combination.of({**pins, "kernel": digest}) for digest in kernels))

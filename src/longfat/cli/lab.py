@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lab``: the machines of a lab, and the question before one is made or destroyed."""
+"""``lab``: the machines of a lab, with a question before they are created or destroyed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def up(
     again = f"{lab.command('up')} continues; {lab.command('down')} removes what exists"
     with lifecycle.lock_lab(lab):
         lifecycle.prepare(lab, lambda line: say(console, line), workers, life, now)
-    with lifecycle.lock_lab(lab):  # the folder exists now
+    with lifecycle.lock_lab(lab):  # locked again, because the folder now exists
         if environment == EXISTING:
             inventory = inventory_of(lab.folder)
             for host in inventory["hosts"]:

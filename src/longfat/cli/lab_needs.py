@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of ``plan`` about a lab: the hosts and cables that a study needs, and the runs that the lab refuses."""
+"""Tables of ``plan`` about a lab: the hosts and cables that a study needs, and the runs that a lab refuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longfat.spec.runspec import RunSpec
 
 
 def needs(plan: Plan) -> tuple[Counter[str], Counter[str]]:
-    """Return the number of hosts by role, and of cables by the roles of their ends, that suffice for every run.
+    """Return the needed number of hosts by role, and of cables by the roles of their ends.
 
     All routers of a run share one host, and a link within a host needs no cable.
     """

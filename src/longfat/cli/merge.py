@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``merge``: the records of several results folders in one, under one lock."""
+"""``merge``: combine the records of several results folders with equal locks."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _parts_of_study(incomplete: str) -> list[str]:
 
 
 def algorithms_and_files(incomplete: str) -> list[str]:
-    """Return the algorithms, C files and folders that begin so."""
+    """Return the algorithms, C files and folders with this beginning."""
     files = [str(path) for path in Path().glob(f"{glob.escape(incomplete)}*") if path.is_dir() or path.suffix == ".c"]
     return [*_completed(lambda: CCAS)(incomplete), *sorted(files)]
 

@@ -20,14 +20,14 @@ from longfat.system.errors import LongfatError, RigError
 from longfat.system.text import visible
 
 RUNS_NOT_VALID = 4
-INTERRUPTED = 130  # as shells report a program that SIGINT ended
-CLOSED_PIPE = 141  # as shells report a program that SIGPIPE ended
+INTERRUPTED = 130  # as in shells, for a program ended by SIGINT
+CLOSED_PIPE = 141  # as in shells, for a program ended by SIGPIPE
 
 Function = Callable[..., bool | int | None]
 
 
 def command_of(function: Function) -> Callable[..., None]:
-    """Return a function as a command: its first parameter is the console, and its result gives the exit status.
+    """Turn a function into a command: the first parameter is the console, the result determines the exit status.
 
     A command whose first parameter is an Output gets the options ``--json`` and ``--quiet``. The result False is status
     4, and None or True is status 0.
@@ -57,7 +57,7 @@ def complain(text: str) -> None:
 
 
 def expect(good: bool, otherwise: str) -> bool:
-    """Return whether an outcome is good, and write the reason if it is not."""
+    """Return whether an outcome is good, after writing the reason if it is not."""
     if not good:
         complain(otherwise)
     return good
@@ -91,7 +91,7 @@ def _interrupted() -> int:
 
 
 def _during_interrupt(error: BaseException | None) -> bool:
-    """Return whether an interrupt came first: a library's clean-up of a half-made object may fail after it."""
+    """Return whether the error follows an interrupt, after which a library's clean-up may fail."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
@@ -113,7 +113,7 @@ def _defect(error: Exception) -> str:
 
 
 class _Stream(io.FileIO):
-    """Standard output or standard error, whose failure ends the program.
+    """A wrapper of standard output or standard error that ends the program after a failed write.
 
     A closed pipe, as in `longfat plan STUDY | head`, gives status 141; a full disk gives a message and status 3.
     """
@@ -122,7 +122,7 @@ class _Stream(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # discards what is still buffered
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # discard the buffer
             if isinstance(error, BrokenPipeError):
                 raise SystemExit(CLOSED_PIPE) from None
             with suppress(OSError):

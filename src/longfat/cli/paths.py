@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of studies and results."""
+"""Paths of studies and results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def study_path(name: str) -> Path:
     """
     given, spellings = Path(name), (name, name.removeprefix(PREFIX), f"{PREFIX}{name}")
     named = [root / "experiments" / spelling for root in homes() for spelling in spellings]
-    if name.startswith((".", "/")):  # a path, whatever experiments/ has
+    if name.startswith((".", "/")):  # a path takes precedence over names in experiments/
         named = []
     for folder in (*named, given, given.parent if given.name == MANIFEST else given):
         if name and (folder / MANIFEST).is_file():

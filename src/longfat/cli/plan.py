@@ -29,7 +29,7 @@ from longfat.study.study import Point, SweptExperiment
 from longfat.study.study import Study as Manifest
 from longfat.study.traffic import SECTIONS
 
-WIDTH = 100  # columns: a wider table is harder to read
+WIDTH = 100  # most columns, for legibility
 
 
 def plan(
@@ -121,7 +121,7 @@ def _varied(plan: Plan, planned: list[tuple[SweptExperiment, list[Point]]]) -> T
 
 
 def _fixed(study: Manifest, planned: list[tuple[SweptExperiment, list[Point]]]) -> list[Table]:
-    """Return the tables of settings that are fixed in all experiments, and in each."""
+    """Return the tables of fixed settings: of all experiments, and of each."""
     constant = {
         swept.id: _constant([settings(point.experiment, study) for point in points]) for swept, points in planned
     }
@@ -149,13 +149,13 @@ def _grouped(own: Mapping[str, Setting]) -> Iterator[str]:
 
 
 def _constant(all_settings: list[dict[str, Setting]]) -> dict[str, Setting]:
-    """Return the settings that are equal in all."""
+    """Return the settings with the same value at all points."""
     first = all_settings[0] if all_settings else {}
     return {key: setting for key, setting in first.items() if all(one.get(key) == setting for one in all_settings)}
 
 
 def _excluded(plan: Plan) -> Table:
-    """Return the table of exclusions by experiment and reason, with the factors that their points share."""
+    """Return the table of exclusions by experiment and reason, with the common factors of their points."""
     groups: dict[tuple[str, str], list[Mapping[str, object]]] = {}
     for excluded in plan.excluded:
         groups.setdefault((excluded.experiment, excluded.reason), []).append(excluded.factors)

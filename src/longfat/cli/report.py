@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``report``: everything that follows the runs, rebuilt from the records.
+"""``report``: all results, rebuilt from the records of runs.
 
 Owns the order of the steps dataset, verdicts, figures, report and front page, and what is printed at the end.
 """
@@ -52,7 +52,7 @@ DOUBTFUL = ("not reproduced", "undecided")
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The outcome of all steps after the runs. ``good`` is false if a run is invalid or differs from the evidence."""
+    """The outcome of the steps after the runs. ``good`` is false if a run is invalid or differs from the evidence."""
 
     good: bool
     verdicts: Sequence[Verdict]
@@ -117,7 +117,7 @@ def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = Fal
 
 
 def _dataset(results: ResultsFolder, folder: StudyFolder, events: EventSink) -> bool:
-    """Build the dataset, unless only that is left of the results; return whether every run is valid."""
+    """Build the dataset, unless the raw records were removed; return whether every run is valid."""
     if not any(results.raw.iterdir()) and (results.path / RUNS).exists():
         stage(events, "there are no raw records: the dataset stays as it is")
         return all(run.status == "ok" for run in load_dataset(results.path).runs)
@@ -133,7 +133,7 @@ def build_tables(results: Path, folder: StudyFolder, events: EventSink) -> Datas
 
 
 def write_front_page(out: Console, opened: StudyFolder | None = None) -> Path:
-    """Write the front page of all reports; ``opened`` is a study that was read already."""
+    """Write the front page of all reports; ``opened`` is a study that is already loaded."""
     baselines = known_baselines()
     studies = [opened if study == opened else study for study in every_study()]
     page = write_front(repository_root() / "results", [one for one in studies if one], baselines)

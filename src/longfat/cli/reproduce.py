@@ -111,7 +111,7 @@ def _execute_on(
 
 
 def _experiments(backend: Backend, folder: StudyFolder, choices: Choices) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the experiments that the backend can execute, and for each of the others a reason."""
+    """Return the experiments that the backend can execute, and the reason against each of the others."""
     plan = resolve(folder, choices, backend.pins())
     beyond = (one for one in plan.excluded if one.reason.startswith(f"{LACKING} "))
     refused = {one.experiment: one.reason for one in beyond}

@@ -98,7 +98,7 @@ class _Group(TyperGroup):
 
 
 class _Root(TyperGroup):
-    """The root of all commands, which lists them without importing any."""
+    """The root of all commands, which lists them without importing them."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -171,9 +171,11 @@ def completion(
 
 def main() -> None:
     """Run the command line; the only function that ends the process."""
-    gc.set_threshold(100_000)  # modules are many objects, and all of them stay
+    gc.set_threshold(100_000)  # the objects of modules live until the end
     sys.unraisablehook = _repeat_interrupt
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some daemons ignore it, and programs would end without a status
+    signal.signal(
+        signal.SIGCHLD, signal.SIG_DFL
+    )  # with SIGCHLD ignored, as under some daemons, the status of child processes is lost
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) ignores SIGHUP
             signal.signal(number, _interrupt)
@@ -190,13 +192,13 @@ def main() -> None:
             gc.freeze()  # the end of the process frees everything at once
             if sys.stdout:
                 sys.stdout.flush()
-    except KeyboardInterrupt:  # before a command has begun
+    except KeyboardInterrupt:  # an interrupt before the command
         complain("interrupted; nothing was begun")
         sys.exit(INTERRUPTED)
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat SIGTERM and a closed terminal as Ctrl-C, once: a second one must not disturb the clean end."""
+    """Treat SIGTERM and a closed terminal as Ctrl-C, but only once, so that the clean-up is not disturbed."""
     for stop in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, lambda number, frame: None)
     raise KeyboardInterrupt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of evidence in the repository: added from results, with the baseline that they belong to and the pages."""
+"""Addition of evidence from results, with its baseline and the pages generated from it."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def evidenced_papers(console: Console) -> list[Evidenced]:
 def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
     """Merge the evidence of other checkouts or studies' folders; return the number of new runs by study.
 
-    All evidence is written in canonical order, after all of it was compared. Raises StudyError for a contradiction, and
-    at the end for studies whose pages cannot be written.
+    After the comparison, all evidence is written in canonical order. Raises StudyError for a contradiction, and at the
+    end for studies whose pages cannot be written.
     """
     home = repository_root()
     for other in folders:
@@ -163,7 +163,7 @@ def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
         try:
             if folder.name in recorded:
                 records, rows, gained = recorded[folder.name]
-                if gained or not records:  # criteria that came without a record are as young as the merge
+                if gained or not records:  # criteria without a record date from the merge
                     record_criteria(folder, records, rows)
                 else:
                     write_criteria(folder.path, records)

@@ -42,7 +42,7 @@ from longfat.system.errors import RigError, StudyError
 from longfat.system.events import Event, EventSink, Kind, Level
 from longfat.system.identity import KernelSource
 
-CLUSTER = "cluster"  # folder in the results for the logs of workers elsewhere
+CLUSTER = "cluster"  # folder in the results for the logs of remote workers
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Machine:
 
     @property
     def lab_folder(self) -> Path | None:
-        """The folder of the lab that executes the runs, if one does."""
+        """The folder of the lab that executes the runs, if any."""
         return lab_folder(self.lab) if self.lab else self.on.lab if isinstance(self.on, Ssh) else None
 
 
@@ -111,7 +111,7 @@ def execute_study(
 def execute_runs(
     runs: Sequence[PlannedRun], backend: Backend, results: ResultsFolder, jobs: int | None, console: Console
 ) -> Summary:
-    """Execute runs whose lock is not the user's, no more at a time than fit into memory."""
+    """Execute runs of an internal lock, as many at a time as fit into memory."""
     memory = available_bytes() if traits_of(backend.name).guests else None
     with listen(results, console) as events:
         return execute(runs, backend, results, jobs=job_count(jobs), events=events, memory_bytes=memory)
@@ -182,7 +182,7 @@ def prepare(
     folder: StudyFolder, choices: Choices, machine: Machine, events: EventSink
 ) -> tuple[Backend, Plan, dict[str, Any]]:
     """Open the backend with the kernels that the study needs; return it, the plan for it, and its settings."""
-    # A fault in the study is found before a kernel is built for it.
+    # Find faults in the study before building a kernel for it.
     require_backend(machine.backend)
     traits = traits_of(machine.backend)
     settings: dict[str, Any] = {"lab": machine.lab and lab_folder(machine.lab)} if traits.lab else {}

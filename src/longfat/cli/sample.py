@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the evidence, repeated or found in results, and compared with it byte by byte.
+"""Comparison of the evidence with repeated runs or with results, byte by byte.
 
 Both sides of a difference stay under ``results/verify/differing``.
 """
@@ -53,7 +53,7 @@ class Kept:
 
     @property
     def name(self) -> str:
-        """A name that is unique among all rows; a sample is drawn by it."""
+        """A unique name of the row, by which samples are drawn."""
         return f"{self.group}, {self.planned.profile}: {self.row.name}"
 
     @property
@@ -70,7 +70,7 @@ class Kept:
 
     @property
     def stripped(self) -> bool:
-        """Whether the row has no value, although claims or figures ask for one."""
+        """Whether the row has no value, although claims or figures need one."""
         if self.row.measured is None or self.row.values:
             return False
         folder, of = self.folder, self.planned.scenarios[self.row.scenario].experiment
@@ -132,7 +132,7 @@ def repeat_sample(
 
 
 def _print_losses(since: Since | None, console: Console) -> tuple[str, ...]:
-    """Print and return what is gone from the evidence since the parent commit."""
+    """Print and return the losses of the evidence since the parent commit."""
     if since is None:
         say(console, "no parent commit is here: nothing shows whether rows are gone")
         return ()
@@ -142,7 +142,7 @@ def _print_losses(since: Since | None, console: Console) -> tuple[str, ...]:
 
 
 def _drawn(kept: Sequence[Kept], new: Sequence[Kept], wanted: str, seed: int) -> list[Kept]:
-    """Draw a sample of the rows, first of those that are new."""
+    """Draw a sample of the rows, new rows first."""
     count = len(_sampled(kept, wanted, seed))
     first = _sampled(new, str(count), seed)
     names = {one.name for one in first}
@@ -154,7 +154,7 @@ def _sampled(rows: Sequence[Kept], wanted: str, seed: int) -> list[Kept]:
 
 
 def within(drawn: Iterable[Kept], seconds: float) -> list[Kept]:
-    """Return the runs that fit into the seconds, in the order given."""
+    """Return the runs whose estimated time fits into the budget, in the given order."""
     found = []
     for one in drawn:
         if (cost := one.seconds) <= seconds:
@@ -164,7 +164,7 @@ def within(drawn: Iterable[Kept], seconds: float) -> list[Kept]:
 
 
 def rows_that_count(folder: StudyFolder, baselines: list[Baseline]) -> Iterator[Kept]:
-    """Yield the rows on which verdicts rest, of all stacks and profiles, from the newest baseline."""
+    """Yield the rows behind the verdicts, of all stacks and profiles, from the newest baseline."""
     names = baselines_with_evidence(folder.path)
     if not names:
         return
@@ -240,7 +240,7 @@ def compare_results(place: Path, folder: StudyFolder) -> tuple[int, list[Mismatc
 def _mismatches(pairs: Iterable[tuple[Kept, Run]], dataset: Dataset) -> Iterator[Mismatch]:
     """Yield the rows whose runs differ.
 
-    Keeps the row, the run as repeated here, and the run that the row was made of if its results are still present.
+    Keeps the row, the repeated run, and the original run if its results still exist.
     """
     for one, run in pairs:
         text = "the row has no value" if one.stripped else difference(one.row, dataset, run)

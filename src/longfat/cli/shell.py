@@ -31,7 +31,7 @@ from longfat.study.catalog.kernels import KERNELS, OwnKernel
 from longfat.study.catalog.stacks import kernel_of_stack
 from longfat.system.errors import StudyError
 
-SHOWN = 20  # points that a message names
+SHOWN = 20  # most points in a message
 PROFILE = "paper"  # has all points
 
 

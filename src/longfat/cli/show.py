@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``show``: one run with its settings, gates, metrics and files. Writes nothing that stays."""
+"""``show``: one run with its settings, gates, metrics and files. Writes only temporary files."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _recorded(found: Found, folder: Path) -> dict[str, Any]:
 
 
 def _dataset_of(found: Found, folder: Path, place: Path) -> Dataset:
-    """Return a dataset of one run, judged by the gates."""
+    """Return a dataset of one run, with the gates applied."""
     (place / "raw").mkdir()
     (place / "raw" / folder.name).symlink_to(folder)
     pins, runs = found.spec.pins, (found.planned(found.spec),)
@@ -164,7 +164,7 @@ def _flows(spec: RunSpec, achieved: Mapping[str, Any], folder: Path | None) -> I
 def _compared(
     name: str, declared: Mapping[str, Any], found: Mapping[str, Any], measured: Iterable[str]
 ) -> Iterator[Setting]:
-    """Yield declared settings with their achieved values, then measurements that are present."""
+    """Yield declared settings with their achieved values, then the available measurements."""
     yield from ((name, key, value, found.get(key)) for key, value in declared.items())
     yield from ((name, key, None, found[key]) for key in measured if key in found)
 
@@ -223,7 +223,7 @@ def _print_table(console: Console, title: str, rows: Iterable[tuple[str, ...]], 
 
 
 def _setting_rows(settings: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of settings that are not zero; each part is named once."""
+    """Yield the rows of nonzero settings, with each part named once."""
     before = ""
     for one in settings:
         if one["declared"] or one["achieved"]:

@@ -38,7 +38,7 @@ def ids(text: str) -> tuple[str, ...]:
 def chosen(
     name: str, profile: str, only: str, stack: str | None, seed: int | None = None
 ) -> tuple[StudyFolder, Choices]:
-    """Return a study and the part of it that the command line selects. Raises StudyError."""
+    """Return a study and the selected part of it. Raises StudyError."""
     folder, choices = find_study(name), Choices(profile, ids(only), stack, seed)
     folder.experiments_named(choices.only)
     return folder, choices
@@ -94,7 +94,7 @@ def resolve(
 def require_effects(folder: StudyFolder) -> None:
     """Raise StudyError with every key of the manifest that changes no run.
 
-    In a part of a study, or with other values of unknowns, a key may be without effect.
+    A part of a study, or other values of unknowns, may have keys without effect.
     """
     if folder.only or folder.given:
         return

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The study of a trial: algorithms on one path, as the options of ``longfat try`` describe them.
 
-Owns the text of its manifest and figures. Every fault of the options is found here, all of them at once.
+Owns the text of its manifest and figures, and reports all faults of the options at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAMES = {"mbps": "Mbit/s", "gbps": "Gbit/s", "kbps": "kbit/s"}
 
 @dataclass(frozen=True)
 class Trial:
-    """Algorithms and a path. Each option is a tuple of the values to compare, as a manifest has them."""
+    """Algorithms and a path. Each option is a tuple of the values to compare, as in a manifest."""
 
     algorithms: tuple[str, ...]
     path: Mapping[str, tuple[str, ...]]
@@ -134,7 +134,7 @@ def _values(text: str, *kinds: type[Quantity], bare: bool = False) -> tuple[str,
 
 
 def _value(text: str, kinds: Sequence[type[Quantity]]) -> str:
-    """Return a quantity as a manifest has it; letters of its unit may be small, and "/s" may be left out."""
+    """Return a quantity as in a manifest; its unit may be in lower case and without "/s"."""
     number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%/ ")
     given = text[len(number) :].strip()
     for kind in kinds:
@@ -281,5 +281,5 @@ def figures(trial: Trial, name: str) -> str:
 
 
 def _places(flows: int) -> list[str]:
-    """Return what follows the name of a flow that has a ``count``."""
+    """Return the suffix of the name of a flow with a ``count``."""
     return [str(place) for place in range(1, flows + 1)] if flows > 1 else [""]

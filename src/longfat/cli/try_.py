@@ -86,7 +86,7 @@ def try_(
 
 
 def _page(results: Path, folder: StudyFolder) -> Path:
-    from longfat.data.opened import draw_all  # slow to import: the curves come first
+    from longfat.data.opened import draw_all  # slow to import, so after the curves
     from longfat.relations.judge import judge
     from longfat.report.report import write_report
 
@@ -96,7 +96,7 @@ def _page(results: Path, folder: StudyFolder) -> Path:
 
 
 def names_of(dataset: Dataset, trial: Trial) -> dict[str, list[Run]]:
-    """Return the valid runs of each point by its name: the factors that vary, as the options have them."""
+    """Return the valid runs by the name of their point: its varied factors, as in the options."""
     found: dict[str, list[Run]] = {}
     orders = {"algorithm": tuple(trial.names), **trial.factors}
 
@@ -121,7 +121,7 @@ def names_of(dataset: Dataset, trial: Trial) -> dict[str, list[Run]]:
 
 
 def _onward(folder: StudyFolder, as_study: str, run: str) -> str:
-    """Return what can be done next."""
+    """Return a hint at the next steps."""
     if as_study:
         return f"the study: {folder.path}; change it, then `longfat reproduce {as_study}`"
     return f"go on: `longfat shell {run}` opens its network; `--as-study NAME` keeps the study behind this command"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``verdicts``: the verdicts by the committed evidence alone. Runs and writes nothing."""
+"""``verdicts``: the verdicts from the committed evidence alone. Runs and writes nothing."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _print_claims(one: Evidenced, console: Console) -> None:
 
 
 def _print_overview(having: Sequence[Evidenced], console: Console) -> None:
-    """Print a bar of the claims that can be tested for each study, its counts, and its headlines."""
+    """Print, for each study, a bar of its testable claims, its counts, and its headlines."""
     names = max(len(one.study.name) for one in having)
     say(console, f"{'study':<{names}}  {'testable claims that only runs can decide':<{BAR}}  conclusions of the paper")
     for one in having:

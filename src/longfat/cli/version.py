@@ -36,7 +36,7 @@ def version_lines() -> list[str]:
 
 
 def _kernel(name: str, folder: Path) -> str:
-    """Return release and digest of a guest's kernel that was built from this checkout's recipe."""
+    """Return release and digest of a guest kernel built from this checkout's recipe."""
     recipe, target = Recipe(name), TARGETS["um"]
     for path in sorted(folder.glob("*/kernel.json")):
         facts = _facts(path)
@@ -46,7 +46,7 @@ def _kernel(name: str, folder: Path) -> str:
 
 
 def _facts(path: Path) -> dict[str, str]:
-    """Return the facts of a build; nothing if it is damaged or absent."""
+    """Return the facts of a build; empty if it is damaged or absent."""
     try:
         facts: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

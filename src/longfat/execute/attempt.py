@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One attempt at one run, from the empty partial folder to the commit.
+"""One attempt to execute one run, from the empty partial folder to the commit.
 
 Must not retry, and is independent of other runs; ``study`` decides the consequence of a crash.
 """
@@ -22,16 +22,16 @@ from longfat.spec.gates.behaviour import cpu_sufficed
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError, SettledError
 
-STARVED_REPEATS = 3  # repetitions of a run in real time for which the machine had no CPU
+STARVED_REPEATS = 3  # most repetitions of a run in real time that lacked CPU
 STOPPED = "the study was stopped"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """Attempt ``number`` at a run, counted from 1; the ``last`` one is recorded whatever its outcome.
+    """Attempt ``number`` at a run, from 1; the ``last`` one is recorded whatever its outcome.
 
-    If the backend ``repeats`` a run exactly, a failure that it reports is recorded at once. ``starved`` counts the
-    attempts for which the machine had no CPU.
+    If the backend ``repeats`` runs exactly, a failure that it reports is recorded at once. ``starved`` counts the
+    attempts that lacked CPU.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until the machine's CPUs are idle, so that a run in real time that lacked CPU can be repeated."""
+"""Waiting for idle CPUs before a run in real time that lacked CPU is repeated."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from longfat.guest.counters import PRESSURE, pressure_us
 
 IDLE_SHARE = 0.05  # share of an interval in which some task waited for a CPU
 LOOK_S = 2.0
-PATIENCE_S = 300.0  # after that the run is repeated anyway, and reports the result
+PATIENCE_S = 300.0  # after this time the run is repeated anyway
 
 
 def wait_for_idle_cpu(
     file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep, patience_s: float = PATIENCE_S
 ) -> bool:
-    """Wait until hardly any task waits for a CPU; return whether that happened.
+    """Wait until hardly any task waits for a CPU; return False after the time limit.
 
-    Returns at once if the kernel does not measure it.
+    Returns at once if the kernel does not measure CPU pressure.
     """
     before = pressure_us(file)
     for _ in range(int(patience_s / LOOK_S)):

@@ -13,12 +13,12 @@ OVERHEAD_BYTES = 32 << 20  # memory of a run in addition to its guest's: buffers
 
 
 def needed_bytes(spec: RunSpec) -> int:
-    """Return the most memory that a run in a guest takes: the manifest's ``memory`` and the overhead."""
+    """Return the most memory of a run in a guest: the manifest's ``memory`` and the overhead."""
     return spec.memory_bytes + OVERHEAD_BYTES
 
 
 def runs_that_fit(specs: Iterable[RunSpec], memory_bytes: int) -> int:
-    """Return the number of runs of any kind that fit at the same time: the largest run decides."""
+    """Return the number of simultaneous runs that fit, if all are as large as the largest."""
     fitting = 0
     for needed in sorted(map(needed_bytes, specs), reverse=True):
         memory_bytes -= needed
@@ -29,7 +29,7 @@ def runs_that_fit(specs: Iterable[RunSpec], memory_bytes: int) -> int:
 
 
 def jobs_in_memory(specs: list[RunSpec], jobs: int, memory_bytes: int) -> tuple[int, str | None]:
-    """Return how many of ``jobs`` runs at a time the memory allows, and a message if these are fewer.
+    """Return the number of simultaneous runs that the memory allows, at most ``jobs``, and a message if it is less.
 
     Raises RigError if not even one fits.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threads of this process that execute runs, one attempt at a time each.
+"""The threads of this process that execute runs, each one attempt at a time.
 
-Owns the stop: a guest is a child process, so a thread only waits for it, and its end is the end of the attempt.
-``study`` decides the consequence of an outcome.
+Owns the stopping of attempts: a guest is a child process, so a thread only waits for its end. ``study`` decides the
+consequence of an outcome.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from longfat.backends.protocol import Backend
 from longfat.execute.attempt import Attempt, Outcome, attempt_run
 from longfat.system.processes import children, end_children
 
-LOOK_S = 0.1  # interval at which a stop checks for children that a thread has just started
+LOOK_S = 0.1  # interval of the checks for new child processes while stopping
 
 
 class Pool(Protocol):
@@ -26,17 +26,17 @@ class Pool(Protocol):
 
     @property
     def slots(self) -> int:
-        """Number of attempts that may be submitted and not yet ended."""
+        """Largest number of unfinished attempts."""
 
     def submit(self, attempt: Attempt) -> Future[Outcome]:
         """Begin an attempt. The future raises OSError if the record cannot be written."""
 
     def check(self) -> None:
-        """Raise RigError if the attempts can no longer end."""
+        """Raise RigError if the attempts can no longer finish."""
 
 
 class Threads:
-    """A pool of ``slots`` threads on this machine, as a context.
+    """A pool of ``slots`` threads on this machine, as a context manager.
 
     If the block ends with an error, attempts that have not ended are stopped: their child processes are killed, and
     they leave no record. A single slot is the calling thread itself, where an interrupt reaches the backend.
@@ -62,7 +62,7 @@ class Threads:
         return future
 
     def check(self) -> None:
-        """Do nothing: threads of this process always end their attempts."""
+        """Do nothing: threads of this process always finish their attempts."""
 
     def _attempt(self, attempt: Attempt) -> Outcome:
         backend, raw = self._work
@@ -77,6 +77,6 @@ class Threads:
         self._stop.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
         while self._running:
-            with suppress(KeyboardInterrupt):  # a second interrupt cannot hurry the kernel
+            with suppress(KeyboardInterrupt):  # a second interrupt would not make the kernel faster
                 end_children(self._others)
                 wait(tuple(self._running), LOOK_S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows the event stream on a console: live lines on a terminal, otherwise at most one line of progress a minute.
+"""The event stream on a console: live lines on a terminal, otherwise at most one progress line per minute.
 
 An event sink and nothing else; leaving the ``with`` block removes the live lines.
 """

@@ -15,7 +15,7 @@ from longfat.system.errors import RigError
 from longfat.system.holders import holder
 from longfat.system.locks import hold
 
-# With fewer free bytes, the full disk counts as the cause of a crash, not the run.
+# With fewer free bytes, a crash is attributed to the full disk.
 FULL_DISK_BYTES = 16 << 20
 HOLDER = ".in-use"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -23,7 +23,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclass(frozen=True)
 class Results:
-    """A results folder that this process holds; ``open_results`` returns it."""
+    """A results folder that this process has locked; ``open_results`` returns it."""
 
     path: Path
 
@@ -49,7 +49,7 @@ class Results:
 
 @contextmanager
 def open_results(path: Path) -> Iterator[Results]:
-    """Create the folder if it is missing, and hold it until the block or the process ends.
+    """Create the folder if it is missing, and lock it until the block or the process ends.
 
     Raises RigError if it cannot be written to or another process holds it.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executes the runs of a plan that have no valid record yet, so that each ends in one.
+"""Execution of the runs of a plan that have no valid record yet.
 
 Owns the order, the retries and the reasons to stop. Must not look inside a run: ``attempt`` does that.
 """
@@ -27,7 +27,7 @@ from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
 from longfat.system.events import Event, EventSink, Kind, Level, discard
 
-CANNOT_EXECUTE = "cannot execute the plan"  # in the message of a refusal before the first run
+CANNOT_EXECUTE = "cannot execute the plan"  # most reasons in the message of a refusal
 ATTEMPTS = 2  # a first crash may be the machine's fault; the second one is a finding
 LOOK_S = 0.5  # longest time until an interrupt is noticed
 _SHOWN_REASONS = 5
@@ -35,7 +35,7 @@ _SHOWN_REASONS = 5
 
 @dataclass(frozen=True)
 class Summary:
-    """Numbers of distinct runs: with a valid record before, executed well, and recorded as failed."""
+    """Numbers of distinct runs: already recorded, executed successfully, and recorded as failed."""
 
     reused: int
     executed: int
@@ -87,7 +87,7 @@ def execute(
 
 
 def _guarded(dispatch: _Dispatch, opened: AbstractContextManager[Pool]) -> None:
-    """Execute everything, report why it stops, and clean up."""
+    """Execute everything, report the reason for an early stop, and clean up."""
     try:
         with opened as pool:
             dispatch.all(pool)
@@ -102,7 +102,7 @@ def _guarded(dispatch: _Dispatch, opened: AbstractContextManager[Pool]) -> None:
 
 
 class _Dispatch:
-    """Keeps a pool busy with attempts until none is left; ``done`` counts runs, not attempts."""
+    """Dispatcher of attempts to a pool until none is left; ``done`` counts runs, not attempts."""
 
     def __init__(self, missing: Sequence[Attempt], results: Results, events: EventSink) -> None:
         self.waiting = deque(missing)
@@ -130,7 +130,7 @@ class _Dispatch:
             self.settle(going.pop(future), future.result())
 
     def settle(self, attempt: Attempt, outcome: Outcome) -> None:
-        """Decide the consequence of an attempt that ended: nothing, another attempt, or a failed run."""
+        """Decide the consequence of a finished attempt: nothing, another attempt, or a failed run."""
         facts: dict[str, int | float | str] = {
             "folder": attempt.name,
             "attempt": attempt.number,
@@ -165,7 +165,7 @@ class _Dispatch:
 def require_executable(backend: Backend, specs: Collection[RunSpec], runs: Sequence[PlannedRun] = ()) -> Capabilities:
     """Return the backend's capabilities. Raises RigError with every reason why it cannot execute the runs.
 
-    The hint names those experiments of ``runs`` that it can execute.
+    The hint names the experiments of ``runs`` that it can execute.
     """
     offered = backend.capabilities()
     if offered.reasons:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures and tables: the kinds that figures.yaml may use, one module for each kind.
+"""The kinds of figures and tables in figures.yaml, with a module for each kind.
 
 Importing a kind's module registers it: a new kind is one module and one line here.
 """

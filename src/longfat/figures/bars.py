@@ -53,8 +53,8 @@ from longfat.study.study import Study, SweptExperiment
 from longfat.study.sweep import base_value
 
 FLOW = "flow"  # instead of a factor: a series for each flow
-SUM = "sum"  # the row with the sum of stacked flows
-FEW = 5  # up to this number each run is a dot instead of a deviation
+SUM = "sum"  # series of the sum of stacked flows
+FEW = 5  # up to this number of runs, dots replace the deviation
 CROWD = 20  # up to this number each x has a label
 _NONE = math.nan  # no whisker
 HATCHES = ("", "///", "\\\\\\", "xxx", "---")  # distinguish series in grey prints
@@ -143,7 +143,7 @@ class Bars(Figure, WithSources):
         factors = {name for name in (x_factor, self.series) if name not in (None, FLOW)}
         runs = [run for run in selection.chosen(dataset) if factors <= run.factors.keys()]
         planned = experiment_named(selection.experiment, sources.study).factors.get(x_factor, ())
-        order = [value for value in planned if isinstance(value, str)]  # numbers go by size
+        order = [value for value in planned if isinstance(value, str)]  # numbers in ascending order
         xs = sorted(
             {run.factors[x_factor] for run in runs}, key=lambda x: (order.index(x) if x in order else -1, ascending(x))
         )

@@ -90,7 +90,7 @@ class Figure(Closed):
     """The keys of every figure. A subclass adds the field ``artifact``, whose alias is the name of its kind."""
 
     kind: ClassVar[str]
-    is_table: ClassVar[bool] = False  # whether the drawing is the data as a table
+    is_table: ClassVar[bool] = False  # whether the drawing is a table of the data
     artifact: f.Name
     part_of: f.Name | None = Field(None, description="the paper's artifact of which it shows a part")
     like: f.Name | None = Field(
@@ -106,7 +106,7 @@ class Figure(Closed):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: object) -> None:
         alias = cls.model_fields["artifact"].alias
-        if alias is None:  # a base of several kinds
+        if alias is None:  # base class of several kinds
             return
         assert alias not in KINDS, "each kind has its own name"
         cls.kind = alias
@@ -129,7 +129,7 @@ class Figure(Closed):
         table(canvas.add_subplot(), data)
 
     def mark(self, panels: Sequence[Axes]) -> None:
-        """Draw the stated numbers into all axes."""
+        """Draw the stated numbers in all axes."""
         draw_marks(panels, self.marks, "stated value" if self.paper else "by hypothesis")
 
     def height(self, data: FigureData, sources: Sources) -> float:
@@ -143,7 +143,7 @@ class Figure(Closed):
         yield from ()
 
     def selections(self, study: Study) -> Iterator[Selection]:
-        """Yield the runs and metrics that its expressions read, for all values of their loops."""
+        """Yield the selections of its expressions, for all values of their loops."""
         return (one for expression in self.expressions() for one in selections(expression, Scope(study)))
 
     def experiments(self, study: Study) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding
 from longfat.study.study import Study
 
-POINTS = 400  # enough to show a step at a single value as an edge
+POINTS = 400  # enough points to show a step as an edge
 
 
 class Curve(Closed):

@@ -31,7 +31,7 @@ _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first width 
 _TABLE = 92  # characters across a table in the usual size; a wider table has smaller letters
 _TABLE_FONT = 9.0
 _LINE = 0.24  # height of a line of a table in inches
-MOST_GAPS = 20  # the widest true axis, in smallest gaps; bars of a wider one would be thin
+MOST_GAPS = 20  # the widest true axis, in smallest gaps; on a wider one bars would be too thin
 _NEAR = 0.05  # labels of nearer lines, relative to the largest value, would overlap
 
 
@@ -83,7 +83,7 @@ class FigureData:
 def link_runs(
     axes: Axes, x: float, y: float, width: float, experiment: str, held: Mapping[str, Any], runs: Sequence[str]
 ) -> None:
-    """Lay an unseen mark over a bar of a width, or over a point: in a report it opens these runs in the explorer."""
+    """Put an invisible mark over a bar or point, which in a report opens these runs in the explorer."""
     ids = ",".join(run_id[:EXPLORED_DIGITS] for run_id in runs)
     address = "#" + urlencode({"explore": experiment, **held, "runs": ids}, safe=",")
     if width:
@@ -120,7 +120,7 @@ def empty(figure: Figure, why: str) -> None:
 
 
 def even_or_true(xs: Sequence[Any]) -> dict[Any, float]:
-    """Return the place of each sorted x: numbers on a true axis whose unit is the smallest gap, else 0, 1, 2, ..."""
+    """Return the position of each sorted x: numbers on a true axis in units of the smallest gap, else 0, 1, 2, ..."""
     if all(isinstance(x, int | float) and not isinstance(x, bool) for x in xs) and len(xs) > 1:
         gap = min(high - low for low, high in itertools.pairwise(xs))
         if xs[-1] - xs[0] <= MOST_GAPS * gap:

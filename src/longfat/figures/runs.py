@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures whose points are single runs: boxes and distributions of a metric, and one metric against another."""
+"""Figures of single runs: boxes and distributions of a metric, and one metric against another."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ SETTINGS: Any = {
     # Ids in an SVG are random without a salt, and equal figures must have equal bytes.
     "svg.hashsalt": "longfat",
     "hatch.linewidth": 0.5,
-    # Letters stay text, which can be searched, copied and read aloud.
+    # Text stays text, for search, copying and screen readers.
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
     "font.sans-serif": ["DejaVu Sans"],

@@ -148,7 +148,7 @@ class Table(Figure):
 
 
 def _filled(below: Cell, row: Row) -> Cell:
-    """Return the cell of a row by the template of a heading; a dash if the row lacks a field of its expression."""
+    """Return the cell of a row from the template of its heading; a dash if the row lacks a field."""
     if not isinstance(below, Expression):
         return row.filled(str(below))
     if row.lacks(below.of):

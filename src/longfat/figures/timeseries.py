@@ -33,7 +33,7 @@ from longfat.study.schema import fields as f
 from longfat.study.schema.names import Finding
 from longfat.study.study import Study, SweptExperiment
 
-CURVE_BINS = 1200  # twice the number of points across a figure, so that the envelope looks like the curve
+CURVE_BINS = 1200  # twice the points across a figure, so that the envelope looks like the curve
 _COLUMNS = {
     "outstanding": ("outstanding_bytes", 1.0, "outstanding data (bytes)"),
     "cwnd": ("cwnd_segments", 1.0, "congestion window (segments)"),
@@ -44,7 +44,7 @@ _COLUMNS = {
     "fairness": ("jain", 1.0, "Jain's index of the flows' rates"),
     "throughput": ("throughput_bytes_per_s", 1.0, "throughput (bytes/s)"),
 }
-"""By value of ``what`` the column of the data, the factor of its values, and the label of the axis."""
+"""For each value of ``what``: the column of the data, the factor for its values, and the axis label."""
 
 # A rate is an average over time: a slanted line would hide a pause.
 _STEPS = {"throughput": "steps-pre", "acknowledged_rate": "steps-mid", "fairness": "steps-mid"}
@@ -256,7 +256,7 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
 
 
 def _queue(dataset: Dataset, run: Run) -> Series:
-    """Return the packets in the queue of the slowest port; of several, of the one with most packets."""
+    """Return the packets in the queue of the slowest port; of several such ports, the fullest."""
     ports = dataset.columns_of("queues", run.run_id)
     rates = ports["rate_bps"].astype(np.float64)
     slowest = (rates > 0) & (rates == np.min(rates, where=rates > 0, initial=np.inf))

@@ -30,10 +30,10 @@ from longfat.study.traffic import section_of
 
 COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue", "queue_limit", "mtu_bytes", "drops")
 _BOX = (1.6, 0.82)  # width and height of a host in inches, like all lengths below
-_BOX_LETTERS = 28  # letters of its small text in one line
+_BOX_LETTERS = 28  # characters of its small text per line
 _ROUTER = (0.74, 0.5)
 _ROW, _FLOW_ROW, _MARGIN = 1.0, 0.27, 0.12
-_GAP, _LETTER = 0.8, 0.055  # between columns: the smallest gap, and for each letter of the text in it
+_GAP, _LETTER = 0.8, 0.055  # smallest gap between columns, and width of each character of the text in it
 _BEHIND: Any = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
 _SMALL: Any = {"fontsize": 6.5, "color": style.SOFT, "linespacing": 1.25}
 

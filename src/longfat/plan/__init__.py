@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a study to a lock: every run, complete and in order. Pure except for the lock file."""
+"""From a study to a lock: every run in full, in order of execution. Pure except for the lock file."""
 
 from longfat.plan.build import Scenario, build_plan, scenarios_of
 from longfat.plan.estimate import Estimate, estimate

@@ -42,12 +42,12 @@ def build_plan(
 ) -> Plan:
     """Expand a study into all its runs, in order.
 
-    Runs that no kernel can do are left out, with the reason, unless the backend in the pins can do them. If it runs in
-    real time, everything that it cannot do on any machine is left out. ``only`` names
-    experiments; ``stack`` and ``seed`` take precedence over the study's. ``pins`` are the digests of kernel, image and
-    guest code, ``kernels`` the digests of named kernels. A run that names no kernel has the stack's, and a run whose
-    kernel is not in ``kernels`` pins its name. ``chosen`` has the repetitions (from 1, without limit) of the selected
-    scenarios, by name; None selects all of the study. Raises StudyError for unknown names, all at once.
+    Runs that no kernel supports are left out, with the reason, unless the backend in the pins supports them. If it runs
+    in real time, all runs that it supports on no machine are left out. ``only`` names experiments; ``stack`` and
+    ``seed`` take precedence over the study's. ``pins`` are the digests of kernel, image and guest code, ``kernels`` the
+    digests of named kernels. A run that names no kernel has the stack's, and a run whose kernel is not in ``kernels``
+    pins its name. ``chosen`` has the repetitions (from 1, without limit) of the selected scenarios, by name; None
+    selects all of the study. Raises StudyError for unknown names, all at once.
     """
     stack = stack or study.header.stack
     seed = study.header.seed if seed is None else seed
@@ -73,7 +73,7 @@ def build_plan(
 
 @dataclass(frozen=True)
 class Scenario:
-    """One point of a study under a profile and a stack, ready to be repeated.
+    """One point of a study under a profile and a stack.
 
     ``repetitions`` is their number in the profile; more can be run.
     """
@@ -187,7 +187,7 @@ def _unknown(option: str, what: str, given: str, allowed: Sequence[str] | Mappin
 
 
 def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
-    """Raise StudyError for two scenarios of one name, which would share a folder."""
+    """Raise StudyError if two scenarios have the same name, and so the same folder."""
     seen: set[str] = set()
     for swept in chosen:
         for point in swept.points:
@@ -199,5 +199,5 @@ def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
 
 
 def _ordered(runs: list[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
-    """Order runs by repetition, shuffled by seed within each: a drift then affects all scenarios equally."""
+    """Order runs by repetition, shuffled within each, so that a drift affects all scenarios equally."""
     return tuple(sorted(runs, key=lambda run: (run.repetition, digest("order", seed, run.repetition, run.scenario))))

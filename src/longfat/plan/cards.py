@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network cards and busy hosts as nodes: a router before each such host, whose interface towards it has the card."""
+"""Network cards and busy hosts as nodes: the card is the interface of a router in front of its host."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunS
     """Return the run with a clock error for each interface that has a rate, and a distance for each host with traffic.
 
     A clock error is at most ``tolerance_ppm``. A distance delays all packets of a host by less than the time of a full
-    packet on the slowest link of the host's ways.
+    packet on the slowest link of the host's routes.
     """
     every = ports(spec)
     names = {(port.link, port.node): port for port in every}
@@ -49,7 +49,7 @@ def with_draws(spec: RunSpec, *, tolerance_ppm: int, phases_drawn: bool) -> RunS
 
 
 def packet_times_ns(spec: RunSpec) -> dict[str, int]:
-    """Return the longest time of a full packet on the links of each host's ways, by host."""
+    """Return, by host, the longest transmission time of a full packet on the links of its routes."""
     found: dict[str, int] = {}
     for sender, receiver in {(one.sender, one.receiver): None for one in spec.sent}:
         rates = ((port.frame_bytes, port.egress.rate_bps) for port in route(spec, sender, receiver))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a network during a run, written to the interfaces that change.
+"""Changes of a network during a run, in the affected interfaces.
 
 Must not know any topology: it compares links with links.
 """

@@ -20,7 +20,7 @@ from longfat.system.errors import StudyError
 # Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
 FIXED_SECONDS = 0.6  # boot, topology and teardown, two runs at a time
 SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
-TYPICAL = 0.3  # part of the model's other seconds that a study takes: few flows fill their link, as the model assumes
+TYPICAL = 0.3  # ratio of actual to model time of all else: few flows fill their link, as the model assumes
 REPORT_SECONDS = 2.0  # the start of the program, figures and report
 REPORT_SECONDS_PER_RUN = 0.1  # parsing, metrics, verdicts
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, whose graphs are read
@@ -96,7 +96,7 @@ def run_bytes(spec: RunSpec) -> int:
 
 
 def _path(spec: RunSpec) -> Path:
-    """Return the facts that the cost of the run's traffic depends on."""
+    """Return the properties of a run that determine the cost of its traffic."""
     round_trip_us = sum(end.egress.delay_us for link in spec.links for end in (link.a, link.b))
     return Path(_slowest_bps(spec), round_trip_us, smallest_mtu_bytes(spec))
 

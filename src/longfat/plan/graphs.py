@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph of a manifest as explicit nodes and links.
+"""Conversion of a manifest's graph to explicit nodes and links.
 
 In real time, and if a link has jitter or losses, a router ``delayN`` is in the middle of link N, because the link
 cannot have a rate and a delay at once.

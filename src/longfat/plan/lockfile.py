@@ -17,7 +17,7 @@ LOCK = "lock.json"
 
 
 def write_lock(plan: Plan, path: Path) -> None:
-    """Write the plan so that readers see the old lock or the new one, never a part.
+    """Write the plan atomically.
 
     Raises StudyError if the folder cannot be written, or has the results of another study.
     """
@@ -80,7 +80,7 @@ def read_lock(path: Path) -> Plan:
         raise _damaged(path, f"{error} is missing") from error
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
-    # As text, not as a plan: an older lock lacks the fields that were added since.
+    # Compared as text, because an older lock lacks later fields.
     if f"{canonical_json(data)}\n" != text:
         raise _damaged(path, "it is not in canonical form")
     return plan
@@ -92,9 +92,9 @@ def _damaged(path: Path, reason: str) -> RecordError:
 
 
 def left_out_by_backend(path: Path) -> dict[str, str]:
-    """Return the reason by experiment why the backend left out points, from a lock without a check of its digests.
+    """Return, by experiment, the reason why the backend left out points, without checking the lock's digests.
 
-    Empty without a readable lock: its readers report that.
+    Empty without a readable lock, which other readers report.
     """
     try:
         excluded = json.loads(path.read_text(encoding="ascii"))["excluded"]

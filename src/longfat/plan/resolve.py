@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a point of a study to the RunSpec of each of its repetitions.
+"""Resolution of a study's point to the RunSpec of each repetition.
 
-Owns the combination of stack, hosts and algorithms to nodes and flows. Must not decide which points are run, or their
-order.
+Owns the combination of stack, hosts and algorithms into nodes and flows. Must not choose the points, or their order.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     each = {name: dataclasses.replace(own, sysctls=limits | own.sysctls) for name, own in settings.items()}
     links = with_own_queues(links, {name: own.local_queue for name, own in each.items()})
     named, links = with_cards(named, links, {name: own.card for name, own in each.items() if own.card})
-    tcp = experiment.traffic  # once: an entry with a count makes each of its flows
+    tcp = experiment.traffic  # evaluated once, because an entry with a count generates all of its flows
     scenario = RunSpec(
         nodes=tuple(_node(name, role, tcp, study, stack, each.get(name), traits) for name, role in named.items()),
         links=links,
@@ -73,7 +72,7 @@ def _processing_ns(
     """Return the longest processing time of a packet in nanoseconds, by the sending host's name.
 
     If several hosts send and phases are drawn, a host without a stated time has the time of a full packet on the
-    slowest link of its ways, on a backend with such times.
+    slowest link of its routes, on a backend with such times.
     """
     senders = {one.sender: each[one.sender].processing_time for one in scenario.sent}
     drawn = experiment.phases == "drawn" and draws(traits) and Feature.PROCESSING in traits.can

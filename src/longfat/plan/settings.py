@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment at a point in full: every setting with its value, and whether it is a default.
+"""All settings of an experiment at a point, with their values, and whether these are defaults.
 
-Pure. Owns the settings as a manifest has them; the settings of a run are in ``longfat.plan.resolve``.
+Pure. Owns the settings in terms of the manifest; ``longfat.plan.resolve`` has the settings of a run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MEMORY = Size(RunSpec.memory_bytes)
 
 @dataclass(frozen=True)
 class Setting:
-    """A value as a manifest has it; ``default`` if the manifest does not state it."""
+    """A value as in a manifest; ``default`` if the manifest does not state it."""
 
     text: str
     default: bool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys that a manifest states but that change no run: the plan would list settings that have no effect.
+"""Stated keys of a manifest without effect on any run, which the plan would list as settings.
 
 Each stated number, switch and word is replaced by other values, and the resulting runs are compared. Must not know
 any key.
@@ -35,7 +35,7 @@ def without_effect(study: Study) -> Iterator[Finding]:
         settled: Mapping[Path, Path] | None = None
         for point in swept.points:
             if point.places == settled:
-                continue  # it states the same keys as a point before it, of which each has an effect
+                continue  # the same keys as at an earlier point, which all have an effect
             experiment, placed, header = point.experiment, Placed({}, point.places), study.header
             before: RunSpec | None = None
             for inside, path, value, annotation in _stated(experiment, header.hosts):
@@ -75,7 +75,7 @@ def _differs(before: RunSpec, experiment: Experiment, study: Study) -> bool:
     try:
         return _run(experiment, study) != before
     except (ValueError, ArithmeticError, LookupError, TypeError, AssertionError):
-        return True  # the value was used: models are copied without the checks that refuse it
+        return True  # the value has an effect: an unchecked copy of the model fails on it
 
 
 def _run(experiment: Experiment, study: Study) -> RunSpec:
@@ -112,7 +112,7 @@ def _with(value: Any, path: Path, other: Any) -> Any:
 
 
 def _others(value: Any, annotation: Any) -> Iterator[Any]:
-    """Yield other values of the same kind: near and far ones, because limits are rounded to whole packets."""
+    """Yield other values of the same kind, near and far ones, because limits are rounded to whole packets."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, Quantity):

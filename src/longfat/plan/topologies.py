@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies of a manifest as explicit nodes and links, with the settings of every interface.
 
-Owns the placing of rate, queue, delay, impairment and drops. A link has a rate and a delay if the backend's links can
+Owns the placement of rate, queue, delay, impairment and drops. A link has a rate and a delay if the backend's links can
 have both. Otherwise, and if the delay varies or packets are lost, a separate node delays, because an interface has
 either a rate or a delay: the limit of a delaying qdisc counts packets in flight as well as waiting packets.
 """
@@ -83,7 +83,7 @@ def _with_own_rates(topology: AnyTopology) -> AnyTopology:
 
 
 def _ways(topology: AnyTopology, *, delay_node: bool) -> tuple[tuple[End, ...], tuple[End, ...]]:
-    """Return the ends that all packets leave towards the receivers, and towards the senders."""
+    """Return the ends through which all packets leave towards the receivers, and towards the senders."""
     senders, receivers = topology.sides
     if not isinstance(topology, Dumbbell):
         return ((0, "a"),), ((int(delay_node and isinstance(topology, Delay)), "b"),)
@@ -173,6 +173,6 @@ def _of_host(topology: AnyTopology, hosts: HostSettings) -> Egress:
 
 
 def _delayed(delay_us: int, topology: AnyTopology, drops: tuple[DeliberateDrop, ...] = ()) -> Egress:
-    """Return an egress that only delays, with room for twice as many smallest frames as can be under way."""
+    """Return an egress with only a delay and a limit of twice the smallest frames that can be in flight."""
     under_way = delay_us * topology.rate.value // 1_000_000 // _SMALLEST_FRAME_BITS
     return Egress(queue=Queue("pfifo", max(1000, 2 * under_way)), delay_us=delay_us, drops=drops)

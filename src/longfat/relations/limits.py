@@ -133,18 +133,18 @@ class Limits:
         return low > high or (low == high and not (self.inclusive and other.inclusive))
 
 
-def holm(chances: list[float], level: float = LEVEL) -> list[float]:
-    """Return the level of each of several decisions by Holm's procedure, so that ``level`` holds for all of them.
+def holm(chances: list[float]) -> list[float]:
+    """Return the level of each of several decisions by Holm's procedure, so that LEVEL holds for all of them.
 
     A decision whose p value is at most its level is confirmed.
     """
     levels = [0.0] * len(chances)
     order = sorted(range(len(chances)), key=lambda place: chances[place])
     confirmed = True
-    own = level
+    own = LEVEL
     for step, place in enumerate(order):
         if confirmed:
-            own = level / (len(chances) - step)
+            own = LEVEL / (len(chances) - step)
             confirmed = chances[place] <= own
         levels[place] = own
     return levels

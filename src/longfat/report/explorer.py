@@ -57,7 +57,7 @@ TABLES: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
 """The columns that distinguish series, by table, and the factor by which each value is multiplied before rounding."""
 
 MEAN_US = 200_000  # the acknowledged rate is a mean over this time
-MOST = 400_000  # samples; if there are more, each series keeps every k-th
+MOST = 400_000  # most samples; beyond this number each series keeps every k-th
 UNSET = 2**31 - 1  # ssthresh before the first cut (TCP_INFINITE_SSTHRESH, linux/tcp.h)
 _STATE_DIGITS = 5  # digits of the largest value of a series of cca_state
 

@@ -26,7 +26,7 @@ from longfat.study.models import Header
 
 BEYOND_HEADING = "Beyond the paper: how far the results depend on what it does not state"
 FILES = ("csv", "svg", "pdf", "png")
-BROAD = 6  # columns; a table with more takes the whole width of the page
+BROAD = 6  # most columns of a table that does not take the whole width of the page
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of all claims: for each claim the measured interval against the allowed band.
+"""A forest plot of all claims: the measured interval against the allowed band.
 
 Owns the scale. A band with two ends lies between -1 and 1. A band with one end has it at -1 or 1, and the measured
 interval is drawn at most two units from it. A claim is represented by its deciding comparison.
@@ -16,9 +16,9 @@ from longfat.relations.outcomes import Word
 from longfat.report.numbers import allowed, measured
 
 WIDTH, HEIGHT, UNIT = 240, 16, 40  # size of the drawing of a row, and of a unit of its scale
-EDGE = 2.85  # the place of an arrow for values that lie farther out
-NARROW = 0.05  # half of a band with equal ends, relative to them
-_ONWARD = ("end of ", "below ", "sums of ", "figure", "table")  # beginnings of places that name no section
+EDGE = 2.85  # position of the arrow for values farther out
+NARROW = 0.05  # half width of a band with equal ends, relative to them
+_ONWARD = ("end of ", "below ", "sums of ", "figure", "table")  # prefixes of places that name no section
 
 
 @dataclass(frozen=True)

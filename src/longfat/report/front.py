@@ -96,7 +96,7 @@ def write_front(results_root: Path, studies: Iterable[StudyFolder], baselines: S
 
 @contextmanager
 def _noted(faults: list[str]) -> Iterator[None]:
-    """Record an error and continue: a faulty file must not hide other studies."""
+    """Record an error and continue, so that a faulty file does not hide other studies."""
     try:
         yield
     except LongfatError as error:

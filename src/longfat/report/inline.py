@@ -21,7 +21,7 @@ _NO_ROTATION = re.compile(r' transform="rotate\(-?0 [^)]*\)"')
 _LINK = re.compile(r'<a xlink:href="(#explore[^"]*)"[^>]*>')  # not in the order of the tab key: the page has links
 _BETWEEN = re.compile(r">\s+<")
 TITLE_HEIGHT = 14  # points of a line of a title; the page has the title as text
-LONG = 400  # letters of the path of a curve, for which a tenth of a point is enough
+LONG = 400  # most characters of a path with full precision; longer curves are rounded to a tenth of a point
 
 
 def inlined(svg: str, name: str, title: str) -> str:
@@ -41,7 +41,7 @@ def inlined(svg: str, name: str, title: str) -> str:
 
 
 def _opening(box: str, cut: int, title: str) -> str:
-    """Return the opening tag without the topmost ``cut`` points of the drawing."""
+    """Return the opening tag with the view box cut by ``cut`` points at the top."""
     left, top, width, height = (float(number) for number in box.split())
     seen = f"{left:g} {top + cut:g} {width:g} {height - cut:g}"
     return f'<svg viewBox="{seen}" role="img" aria-label="{html.escape(title)}">'

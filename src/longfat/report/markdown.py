@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Markdown from the committed evidence: VERDICTS.md, the numbers in a study's README.md, and docs/findings.md.
+"""Markdown pages from the committed evidence: VERDICTS.md, numbers in README.md, and docs/findings.md.
 
-In README.md and docs/findings.md it renews the part between two marks, and in README.md also each number that is
+In README.md and docs/findings.md it updates the part between two marks, and in README.md also each number that is
 followed by an expression of relations in a comment: ``955<!-- goodput[txqueuelen, scalable, txqueuelen=100] -->``.
 """
 
@@ -52,7 +52,7 @@ def write_overviews(root: Path, every: Sequence[Evidenced]) -> None:
 
 
 def _renew(path: Path, new: Callable[[str], str]) -> None:
-    """Write the new text of an existing file, if it differs."""
+    """Update an existing file if its text differs."""
     text = path.read_text(encoding="utf-8") if path.exists() else None
     if text is not None and text != (made := new(text)):
         write_whole(path, made)
@@ -154,7 +154,7 @@ def renewed(text: str, one: Evidenced, modern: Evidenced | None, page: str = REA
 
 
 def between(text: str, lines: Iterable[str]) -> str:
-    """Return a text with other lines between the marks, if it has them."""
+    """Return a text with the lines between the marks replaced, if it has marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     return "\n".join([f"{before}{begin}", "", *lines, "", f"{end}{after}"]) if end else text

@@ -12,7 +12,7 @@ from longfat.relations.evaluate import Evidence
 
 DIGITS = 3
 FINEST = 1e-3  # smaller numbers are printed as less than this
-_MOST = 7  # digits that show on which side of a limit a number lies
+_MOST = 7  # most digits for showing on which side of a limit a number lies
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -76,7 +76,7 @@ def compared(evidence: Evidence) -> str:
 
 
 def _enough(evidence: Evidence) -> int:
-    """Return the number of digits that keeps a mean on its side of each limit."""
+    """Return the number of digits that keeps a mean on the right side of each limit."""
     mean, limits = evidence.mean or 0.0, [x for x in (evidence.limit_low, evidence.limit_high) if x is not None]
     for digits in range(DIGITS, _MOST):
         rounded = float(f"{mean:.{digits}g}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders a page that needs no other file, from a template and the style that all pages share, ``page.css``."""
+"""Rendering of self-contained pages, from a template and the common style sheet ``page.css``."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def cell(text: str) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Keep a number on one line with its deviation; the number of runs may follow on the next line."""
+    """Prevent a line break between a number and its deviation; n may follow on the next line."""
     for mark in ("\N{PLUS-MINUS SIGN}", "="):
         text = text.replace(f" {mark} ", f"\N{NO-BREAK SPACE}{mark}\N{NO-BREAK SPACE}")
     return text
 
 
 def write_page(path: Path, page: str) -> Path:
-    """Write a page, whole or not at all; return its path. Raises RigError."""
+    """Write a page atomically; return its path. Raises RigError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # A file's name that is not valid in the locale's encoding is written as its bytes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a study's README.md and notes.md that the report quotes: the question, and causes of verdicts.
+"""The quoted parts of a study's README.md and notes.md: the question, and causes of verdicts.
 
 The question is the text between the citation below the first heading and the first table or further heading. A cause
 is a paragraph or an item that names a claim in backticks; if a text has the name in bold, texts that only mention it do
@@ -21,7 +21,7 @@ _ELSEWHERE = re.compile(r"today|parameter|deviate|kinds of claims|how the claims
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HEADING = re.compile(r"#+ +(.*)")
 _ITEM = re.compile(r"^(?:- |\d+\. )")
-_FIRST_ITEM = re.compile(r"^(?:- |1\. )")  # as in CommonMark: in a paragraph another number is text
+_FIRST_ITEM = re.compile(r"^(?:- |1\. )")  # CommonMark: a later number belongs to the paragraph
 _NAMED = re.compile(r"`([a-z0-9*-]+)`")
 _HEAD = re.compile(r"\*\*(.+?)\*\*")
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
@@ -112,6 +112,6 @@ def _html(blocks: Iterable[str]) -> str:
 
     Each block becomes one line, so that a number at the beginning of a line does not begin a list.
     """
-    markdown = MarkdownIt("commonmark", {"html": False}).disable("image")  # a page loads nothing
+    markdown = MarkdownIt("commonmark", {"html": False}).disable("image")  # a page loads no other file
     lines = "\n\n".join(" ".join(block.split()) for block in blocks)
     return str(markdown.render(_LINK.sub(r"\1", lines))).strip()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a study: one HTML page that needs no other file.
+"""The report of a study: one self-contained HTML page.
 
 Owns the contents of the page and their order; its looks are in ``report.html.j2`` and the templates that it includes.
 It computes no metric and gives no verdict. No wall-clock time is in it, so equal results and evidence give equal bytes.
@@ -44,7 +44,7 @@ from longfat.system.checksums import checksums_of, write_checksums
 
 REPORT = "report.html"
 MOST_EXCLUSIONS = 200  # exclusions.csv has the whole list
-FOLDED = ("law", "construction", "arithmetic")  # kinds of claims that no measurement of the paper can change
+FOLDED = ("law", "construction", "arithmetic")  # kinds of claims that do not depend on the paper's measurements
 
 
 def write_report(
@@ -118,7 +118,7 @@ class ClaimView:
 
     @property
     def reason(self) -> str:
-        """The reason of a verdict that the measured value does not explain."""
+        """The reason for a verdict, if the measured value does not explain it."""
         if self.measured:
             return ""
         return (self.judged.reason if self.judged else self.verdict.reason) or ""
@@ -280,7 +280,7 @@ class Report:
         return self.folder.headlines.question if self.folder.headlines else ""
 
     def forest(self, folded: bool) -> tuple[Part, ...]:
-        """Return the lines of the claims that a measurement can decide, or of all others, which are ``folded``."""
+        """Return the lines of the claims that a measurement can decide, or, with ``folded``, of all others."""
         return forest(by_section(self.verdicts), lambda one: (one.category in FOLDED) == folded)
 
     @property

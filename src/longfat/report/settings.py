@@ -184,7 +184,7 @@ def _joined(*parts: str) -> str:
 
 
 def _texts(given: Iterable[str]) -> str:
-    """Return the distinct texts; the first and the last of more than three."""
+    """Return the distinct texts; if there are more than three, the first and the last."""
     texts = sorted(set(given), key=lambda text: (len(text), text))
     return ", ".join(texts) if len(texts) <= 3 else f"{texts[0]} to {texts[-1]} ({len(texts)})"
 

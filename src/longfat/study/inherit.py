@@ -36,8 +36,8 @@ class Placed:
         return {path: self.place(path), **below}
 
 
-def overlay(base: Placed, over: Placed, merged: tuple[str, ...] = MERGED) -> Placed:
-    """Lay one mapping over another: ``merged`` keys key by key, at any depth, all other keys whole.
+def overlay(base: Placed, over: Placed) -> Placed:
+    """Lay one mapping over another: keys in MERGED key by key, at any depth, all other keys whole.
 
     A mapping with a ``kind`` is complete, and replaces the mapping below it.
     """
@@ -60,7 +60,7 @@ def overlay(base: Placed, over: Placed, merged: tuple[str, ...] = MERGED) -> Pla
 
     data: dict[str, Any] = {}
     for key in [*base.data, *(key for key in over.data if key not in base.data)]:
-        if key in merged and key in base.data and key in over.data:
+        if key in MERGED and key in base.data and key in over.data:
             data[key] = lay(base.data[key], over.data[key], (key,))
         else:
             source = over if key in over.data else base

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs on other machines, by Dask: its workers are started there for one command, and end with it."""
+"""Runs on other machines by Dask, whose workers are started for one command and end with it."""

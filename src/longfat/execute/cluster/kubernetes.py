@@ -27,7 +27,7 @@ _LABELS = {"app.kubernetes.io/name": "longfat"}
 
 @contextmanager
 def start_pods(place: Kubernetes, listed: Mapping[str, Any]) -> Iterator[None]:
-    """Create the objects of a List, and delete them with the block. Raises RigError with the message of kubectl."""
+    """Create the objects of a List, and delete them after the block. Raises RigError with kubectl's message."""
     names = [f"{one['kind'].lower()}/{one['metadata']['name']}" for one in listed["items"]]
     delete = ("delete", *names, "--ignore-not-found", "--wait=false")
     try:

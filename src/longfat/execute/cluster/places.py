@@ -18,7 +18,7 @@ ALLOWED = (
     " or tls://HOST:PORT of a Dask scheduler"
 )
 CHECKOUT = HOME
-LAB_CHECKOUT = "longfat"  # of a lab's workers, below the home of the user who logs in
+LAB_CHECKOUT = "longfat"  # on a lab's workers, below the home of the login user
 _KEYS = ("image", "namespace")
 
 
@@ -29,7 +29,7 @@ class Slurm:
 
 @dataclass(frozen=True)
 class Host:
-    """A host for ssh(1), and the folder of its checkout.
+    """A host for ssh(1), with the folder of its checkout.
 
     ``login`` is the command line of ssh up to the command there; if empty, the user's own ssh and the name are used.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dask's scheduler and worker without their HTTP servers, which would show a study's state to everybody."""
+"""Dask's scheduler and worker without their HTTP servers, which would publish the state of a study."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pool of attempts on other machines: each attempt becomes a task of the session's scheduler.
+"""The pool of attempts on other machines: each attempt is a task of the session's scheduler.
 
 Owns the content of a task and the check of its result. Dask repeats a task whose worker was lost.
 """
@@ -49,7 +49,7 @@ class Remote:
         self._tasks: set[Task[Any]] = set()  # Dask cancels a task without references
         self._closed = False
         self._ended: SimpleQueue[_Ended | None] = SimpleQueue()
-        # A daemon: a connection that is lost in the middle of a result must not keep the process.
+        # A daemon thread, so that a connection lost in the middle of a result does not keep the process alive.
         self._receiver = threading.Thread(target=self._receive_all, daemon=True)
         self._receiver.start()
 
@@ -106,7 +106,7 @@ class Remote:
 
 
 def _understood(returned: object, name: str) -> tuple[Outcome, bytes | None]:
-    """Return the answer of a worker. Raises RigError if it is something else."""
+    """Return the answer of a worker. Raises RigError if it is malformed."""
     if isinstance(returned, tuple) and len(returned) == 2:
         outcome, archive = returned
         plain = isinstance(outcome, Outcome) and isinstance(outcome.reason, str | None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Dask scheduler of one command, and the workers that are started for it; all speak TLS with one new key.
 
-Owns the certificate, the command line of a worker, and the end of everything. Whoever lacks the session's key reaches
-neither the scheduler nor a worker.
+Owns the certificate, the command line of a worker, and the shutdown. Without the session's key nobody reaches the
+scheduler or a worker.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from longfat.system.events import EventSink
 CONNECT_S = 20
 DEATH_S = 60  # time until a worker without a scheduler ends
 WORKER_CLASS = "longfat.execute.cluster.quiet.QuietWorker"
-WORKERS = 16  # of Slurm and Kubernetes, unless --jobs gives a number
+WORKERS = 16  # workers on Slurm and Kubernetes without --jobs
 BASE_BYTES = 512 << 20  # memory of a worker itself
 SLOWER = 1.5  # allowed ratio of the time on a node to the estimate
-START_S = 600.0  # allowed for the start of a worker, and for its last run
+START_S = 600.0  # for the start of a worker, and for its last run
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Need:
 
     @property
     def limit_s(self) -> float:
-        """Wall time of a worker that a batch system ends: enough for its part of the runs."""
+        """Wall-time limit of a worker in a batch system: enough for its part of the runs."""
         return SLOWER * (self.seconds / self.workers + self.longest_s) + START_S
 
 
@@ -75,7 +75,7 @@ class Session:
 def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Session]:
     """Start workers at a place; they end with the block. Raises RigError if that is impossible."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a lost worker is not an error here
-    # A worker gets its next run only when it has ended the last one.
+    # A worker receives a run only after the end of its previous one.
     with dask.config.set({"distributed.scheduler.worker-saturation": 1.0}), ExitStack() as own:
         if isinstance(place, Scheduler):
             yield Session(own.enter_context(_client(place.address)))
@@ -104,7 +104,7 @@ def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Sessio
 
 @contextmanager
 def _slurm(need: Need) -> Iterator[SpecCluster]:
-    """Start a job for each run at a time, and a new one for each that ends too early."""
+    """Start a job for each simultaneous run, and replace jobs that end too early."""
     if shutil.which("sbatch") is None:
         raise RigError("sbatch is missing: this machine does not belong to a Slurm cluster", where="--on")
     if re.search(r"[^\w./@+,=-]", str(need.folder), re.ASCII):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker on each host that ssh(1) reaches: started over its connection, and ended with it.
 
-All traffic passes through the connection, so hosts and this machine need no other way to each other.
+All traffic passes through the SSH connection, so hosts and this machine need no other connection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PATIENCE_S = 15.0
 TAIL_BYTES = 2000
 MOST_BYTES = 64 << 20  # of the messages of a host
 
-# Runs on a host. The key of the session comes as the input, so no other user sees it, and goes with the worker.
+# Runs on a host. The session's key comes on standard input, hidden from other users, and is removed with the worker.
 _SCRIPT = """\
 umask 077
 folder=$(mktemp -d) || exit 1
@@ -50,7 +50,7 @@ class Tunnel:
 
 
 class Hosts:
-    """The connections to hosts with a worker each, as a context; they end after the session's scheduler."""
+    """Context manager of the connections to hosts with one worker each; they end after the session's scheduler."""
 
     def __init__(self, events: EventSink) -> None:
         self._events = events
@@ -102,7 +102,7 @@ def _begin() -> None:
 
 
 def _tunnels(count: int) -> list[Tunnel]:
-    """Return tunnels by ports that are free here, and so most likely there."""
+    """Return tunnels with ports that are free here, and so most likely on the host."""
     with ExitStack() as doors:
         ports = []
         for _ in range(3 * count):

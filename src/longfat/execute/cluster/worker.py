@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a run on another machine: an attempt comes in, an archive of the record goes out.
+"""The remote part of a run: receives an attempt, returns an archive of the record.
 
-Owns the backend of the worker process, which is opened once. Independent of the way in which the worker was started.
+Owns the backend of the worker process, which is opened once. Must not know how the worker was started.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record as one archive, which travels from the machine that executed the run to the results folder.
+"""A record as one archive, for the transfer from the executing machine to the results folder.
 
-Owns the way of a received record into the results folder: only after all of its checksums were verified.
+Owns the acceptance of a received record, after the verification of all checksums.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from longfat.system.errors import RecordError
 
 
 def pack(folder: Path) -> bytes:
-    """Return a tar archive of a record, its checksums included: equal records give equal bytes. Raises OSError."""
+    """Return a tar archive of a record with its checksums; equal records give equal bytes. Raises OSError."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -32,7 +32,7 @@ def pack(folder: Path) -> bytes:
 
 
 def receive(content: bytes, raw: Path, name: str, run_id: str) -> Record:
-    """Write the record of a run below ``raw`` in the folder ``name``, complete or not at all.
+    """Write the record of a run atomically to the folder ``name`` below ``raw``.
 
     Raises RigError if the archive has anything except files and folders, RecordError if it is not a valid record of
     this run, or if a record has that name.

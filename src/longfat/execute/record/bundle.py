@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the folder of one run: first as a partial folder, then committed by one atomic rename.
+"""Writer of the folder of one run: a partial folder, committed by one atomic rename.
 
 Owns the names of run folders and of the files ``spec.json``, ``run.json`` and ``SHA256SUMS``. Independent of the files
-of a backend; never changes a committed folder. A process killed at any moment leaves a partial folder, which is never
-read as a result, or a complete one.
+of a backend; never changes a committed folder. A killed process leaves a partial folder, which is never read as a
+result, or a complete one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Bundle:
     def __init__(self, raw: Path, name: str, spec: RunSpec) -> None:
         self.final = raw / name
         self.folder = raw / f"{PARTIAL_PREFIX}{name}-{os.getpid()}"
-        # Only a dead process that had the same number can have left a folder of this name.
+        # A folder of this name is left by a dead process with the same number.
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         (self.folder / "spec.json").write_text(spec.to_json(), encoding="ascii")

@@ -19,7 +19,7 @@ NAME = "made-on.json"
 
 @dataclass(frozen=True)
 class MadeOn:
-    """A commit, as ``git describe`` names it, and a machine: its processor, its number of CPUs, its kernel."""
+    """A commit in the form of ``git describe``, and a machine: processor, number of CPUs, kernel."""
 
     commit: str
     machine: str

@@ -17,7 +17,7 @@ NOT_MEASURED = ("run.json", "spec.json", "outcome.json", "environment.json", "ac
 
 
 def is_measured(name: str) -> bool:
-    """Return whether a raw file, by its name in the run folder, has measurements: every table, and some reports."""
+    """Return whether a raw file, given by its name, has measurements: every table, and some reports."""
     return name.endswith(".csv") or (name.endswith(".json") and "/" not in name and name not in NOT_MEASURED)
 
 

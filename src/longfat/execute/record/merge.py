@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges the records of several raw folders into one: each is verified, copied, and verified again.
+"""Merging of the records of several raw folders: each is verified, copied, and verified again.
 
 Owns the choice between two records of one run. Must not change the source folders.
 """
@@ -17,12 +17,12 @@ from longfat.execute.record.measured import measured_digest
 from longfat.execute.record.verify import SUPERSEDED, Record, find_records, read_record, remove_leftovers, set_aside
 from longfat.system.errors import RecordError
 
-SHOWN = 20  # conflicts that an error names
+SHOWN = 20  # most conflicts in an error
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Numbers of records copied, and of runs that the target had already.
+    """Numbers of copied records, and of runs that the target already had.
 
     ``ok`` has the run_ids of all valid records that are ok, ``damaged`` the damaged records with the reason.
     """
@@ -87,7 +87,7 @@ def _measured(record: Record) -> str:
 
 
 def _copy(record: Record, target: Path, superseded: Record | None) -> None:
-    """Copy a record to its name in ``target``, complete or not at all."""
+    """Copy a record atomically to its name in ``target``."""
     draft = target / f"{PARTIAL_PREFIX}{record.folder.name}-{os.getpid()}"
     try:
         shutil.copytree(record.folder, draft)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads run folders back and verifies every checksum.
+"""Reading of run folders, with verification of every checksum.
 
-Owns the definition of a valid record and the place of damaged ones. Must not delete anything except the partial folders
-of processes that have ended.
+Owns the definition of a valid record and the folder of damaged ones. Must not delete anything except the partial
+folders of processes that have ended.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 
 def find_records(raw: Path, events: EventSink = discard) -> dict[str, Record]:
-    """Return all valid records under ``raw`` by run_id; of two with one run_id an ``ok`` one.
+    """Return all valid records under ``raw`` by run_id, preferring ``ok`` ones.
 
     A damaged record is moved to ``raw/.damaged`` and reported as a warning: its run counts as missing.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The study of a card with a candidate: one of the kernel's algorithms, or a C file in a copy of the study.
+"""The study of a report card with its candidate, a kernel algorithm or a C file in a copy of the study.
 
 Owns the text of the copy. The C file is checked as in any study (docs/own-algorithm.md).
 """
@@ -24,7 +24,7 @@ _CANDIDATE = re.compile(r'\{cca: "\$\{algorithm\}"\}')
 
 
 def candidate(folder: StudyFolder, given: str, home: Path) -> tuple[str, StudyFolder]:
-    """Return the name of an algorithm, given by its name or as a C file, and the study with it as the candidate.
+    """Return the name of an algorithm, given as a name or C file, and the study with this candidate.
 
     Raises StudyError for an unknown algorithm or a faulty file.
     """

@@ -36,7 +36,7 @@ COMPARED: Mapping[str, Word] = {
     "undecided": "open",
     "not testable": "not measured",
 }
-"""The words of a card with peers for the verdicts on claims; a card without peers has the verdicts' own words."""
+"""The words for verdicts on a card with peers; a card without peers uses the verdicts themselves."""
 ALONE: Mapping[str, Word] = {
     "reproduced": "reproduced",
     "not reproduced": "not reproduced",
@@ -47,7 +47,7 @@ ALONE: Mapping[str, Word] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A value with its 95 % interval and the first digits of its runs' ids; or the reason why it is missing."""
+    """A value with its 95 % interval and the first digits of its runs' ids, or the reason for its absence."""
 
     value: float | None = None
     low: float | None = None
@@ -105,7 +105,7 @@ _FILE = TypeAdapter(Card)
 
 
 def write_card(card: Card, path: Path) -> Path:
-    """Write a card as JSON, whole or not at all. Raises RigError."""
+    """Write a card atomically as JSON. Raises RigError."""
     data = _FILE.dump_python(card, mode="json", exclude_none=True)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

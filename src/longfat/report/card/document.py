@@ -26,7 +26,7 @@ Section = Annotated[str, Field(pattern=r"^\d+(\.\d+)*(, \d+(\.\d+)*)*$", strict=
 
 
 class Row(Closed):
-    """One requirement, with the number that is shown of the candidate and of each of its peers."""
+    """One requirement, with the number that is shown for the candidate and for each peer."""
 
     row: f.Name = Field(description="name of the row, the same in all cards")
     section: Section = Field(description="sections of the document")
@@ -44,7 +44,7 @@ class Row(Closed):
 
 
 class LeftOut(Closed):
-    """A requirement that no row shows, and the reason."""
+    """A requirement without a row, and the reason."""
 
     section: Section
     asks: Asks | None = None

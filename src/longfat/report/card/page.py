@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards for people: a page that needs no other file, and the matrix of several cards as a page and in Markdown."""
+"""Cards for people: a self-contained page, and the matrix of several cards as a page and in Markdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Column:
         return self.card.cell(row.row, self.name)
 
     def text(self, row: Row) -> str:
-        """Return the value of a cell as it is printed."""
+        """Return the printed value of a cell."""
         value = self.cell(row).value
         return NO_VALUE if value is None else f"{value:.{row.digits}f}".replace("-", "\N{MINUS SIGN}")
 
@@ -59,7 +59,7 @@ def _raw(folder: Path) -> dict[str, str]:
 
 
 def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> Path:
-    """Write the candidates of all cards next to each other as ``matrix.html``; return the page. Raises RigError."""
+    """Write ``matrix.html``, with the candidates of all cards side by side; return the page. Raises RigError."""
     heading, note = f"{len(cards)} algorithms against {document.against}", "Each column is the candidate of a card."
     columns = _candidates(cards, document)
     page = render("card.html.j2", heading=heading, note=note, columns=columns, document=document, card=None, raw={})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs a study's results into one zip file, which is equal for equal results.
+"""Packing of a study's results into one zip file; equal results give equal bytes.
 
-Owns the places in the archive. Raw records are left out: captures are gigabytes, and the lock makes each again.
+Owns the layout of the archive. Raw records are left out: captures are gigabytes, and every run can be repeated.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _REPOSITORY = {
     "LICENSES": "licence of the kernel patches",
 }
 _DESCRIPTION = ("ro-crate-metadata.json", "the package described for machines (Workflow Run RO-Crate)")
-_FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can have
+_FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip file
 
 
 def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> list[str]:
@@ -134,7 +134,7 @@ def _parts(results: Path, study: Path, repository: Path) -> Iterator[Part]:
 
 
 def _software(repository: Path, scratch: Path) -> Iterator[Part]:
-    """Yield an archive of the files of the commit, of equal bytes each time; nothing outside of a git repository."""
+    """Yield a reproducible archive of the files of the commit; nothing outside of a git repository."""
     try:
         source = git(repository, "archive", "--format=tar", "--prefix=longfat/", "HEAD")
         commit = git(repository, "describe", "--always", "--abbrev=40", "--match=", "--dirty=+changes")
