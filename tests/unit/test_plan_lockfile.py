@@ -96,10 +96,10 @@ def test_an_older_lock_lacks_the_kinds_of_traffic_that_came_later(plan: Plan, tm
 def test_an_estimate_counts_packets_of_rate_or_window(plan: Plan) -> None:
     # 16 MiB fills the path: 833,333 packets over one link; 375 kB in 30 ms is a tenth of it.
     each = SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
-    longest = FIXED_SECONDS + 833_333 * each
-    both = longest + FIXED_SECONDS + 83_333 * each
-    assert estimate(plan, jobs=1).wall_seconds == pytest.approx(TYPICAL * both, rel=1e-3)
-    assert estimate(plan, jobs=100).wall_seconds == pytest.approx(TYPICAL * longest, rel=1e-3)
+    longest = FIXED_SECONDS + TYPICAL * 833_333 * each
+    both = longest + FIXED_SECONDS + TYPICAL * 83_333 * each
+    assert estimate(plan, jobs=1).wall_seconds == pytest.approx(both, rel=1e-3)
+    assert estimate(plan, jobs=100).wall_seconds == pytest.approx(longest, rel=1e-3)
 
 
 def test_the_captures_of_two_flows_have_the_packets_of_one_link(tmp_path: Path) -> None:

@@ -71,6 +71,15 @@ def test_a_profile_keeps_to_its_time_on_two_cores(name: str, profile: str, minut
     assert estimate(plan, jobs=2).wall_seconds < minutes * 60
 
 
+@pytest.mark.parametrize(
+    ("name", "seconds_per_run"),  # as measured on two cores, with the report
+    [("_smoke", 10 / 25), ("sandia-2003", 590 / 623), ("slac-2003", 310 / 415), ("trinh-2004", 212 / 118)],
+)
+def test_the_time_of_a_study_is_estimated_within_30_percent(name: str, seconds_per_run: float) -> None:
+    cost = estimate(build_plan(study(name), profile="quick", pins={"backend": "virtual"}), jobs=2)
+    assert cost.whole_seconds / cost.distinct_runs == pytest.approx(seconds_per_run, rel=0.3)
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_experiments_of_a_study_that_need_the_same_run_pair_so_that_it_is_run_once(name: str) -> None:
     loaded = study(name)

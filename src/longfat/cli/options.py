@@ -115,6 +115,7 @@ On = Annotated[
         "kubernetes:image=IMAGE or tls://HOST:PORT: docs/machines.md",
     ),
 ]
+Watch = Annotated[bool, typer.Option("--watch", help="serve a live page on this machine while runs come in")]
 Every = Annotated[bool, typer.Option("--all", help="print every claim, not only those that need attention")]
 EveryClaim = Annotated[bool, typer.Option("--all", help="print the claims of all studies")]
 Papers = Annotated[

@@ -99,7 +99,7 @@ def _data(plan: Plan, jobs: int) -> dict[str, Any]:
         "runs": whole.runs,
         "distinct_runs": whole.distinct_runs,
         "jobs": jobs,
-        "seconds": round(whole.wall_seconds, 1),
+        "seconds": round(whole.whole_seconds, 1),
         "bytes": whole.disk_bytes,
         "experiments": rows,
         "excluded": [dataclasses.asdict(one) for one in plan.excluded],
@@ -180,12 +180,12 @@ def _totals(plan: Plan, backend: str, jobs: int) -> Table:
     cost = estimate(plan, jobs)
     table = _table("cost", "what", "value")
     for what, value in (
+        (f"time with {jobs} jobs, and report", about(cost.whole_seconds)),
         ("runs", str(cost.runs)),
         ("distinct runs", str(cost.distinct_runs)),
         ("scenarios excluded", str(len(plan.excluded))),
-        (f"estimated time with {jobs} jobs", about(cost.wall_seconds)),
         (
-            "estimated disk",
+            "disk",
             f"{cost.disk_bytes / 1e9:.1f} GB" if cost.disk_bytes >= 1e9 else f"{cost.disk_bytes / 1e6:.1f} MB",
         ),
         ("runs that fit into memory at once", fitting),

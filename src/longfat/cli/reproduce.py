@@ -10,7 +10,7 @@ from pathlib import Path
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, LACKING, open_backend, require_backend
 from longfat.cli.console import Output, listen, say, stage
-from longfat.cli.options import Backends, Jobs, On, Only, Profile, Results, Stack, Study
+from longfat.cli.options import Backends, Jobs, On, Only, Profile, Results, Stack, Study, Watch
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
 from longfat.cli.report import conclude
@@ -38,6 +38,7 @@ def reproduce(
     jobs: Jobs = None,
     results: Results = None,
     on: On = None,
+    watch: Watch = False,
 ) -> bool:
     """Run the missing runs of a study, judge its claims, draw its figures and write the report."""
     folder, choices = chosen(study, profile, only, stack)
@@ -46,13 +47,15 @@ def reproduce(
     for name in names:
         require_backend(name)
     if len(names) > 1:
+        if watch:
+            raise StudyError("a live page shows one backend", where="--watch", hint="name one with --backend")
         return _reproduce_on_several(folder, choices, names, results, out, required=backend is not None)
     if found := evidence_of(folder, known_baselines(), stack=choices.stack):
         say(out, "by the committed evidence, without a run:")
         print_evidence(found, out, claims=False)
     machine = machine_of(names[0], jobs, on)
     place = results_path(folder, results, names[0])
-    execute_study(folder, choices, machine, place, out)
+    execute_study(folder, choices, machine, place, out, watched=watch)
     return conclude(folder, place, out).good
 
 

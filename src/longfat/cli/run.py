@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from longfat.backends.registry import DEFAULT_BACKEND, open_backend, require_bac
 from longfat.backends.testbed.folder import lab_folder
 from longfat.backends.testbed.provision.labs import use_lab
 from longfat.cli.console import Output, listen, stage
-from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study
+from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study, Watch
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
 from longfat.cli.study import Choices, chosen, job_count, resolve
@@ -75,11 +75,12 @@ def run(
     jobs: Jobs = None,
     results: Results = None,
     on: On = None,
+    watch: Watch = False,
 ) -> bool:
     """Write the lock of a study and execute the runs that have no valid record."""
     folder, choices = chosen(study, profile, only, stack, seed)
     machine = machine_of(backend, jobs, on)
-    summary = execute_study(folder, choices, machine, results_path(folder, results, backend), out)
+    summary = execute_study(folder, choices, machine, results_path(folder, results, backend), out, watched=watch)
     out.result(**vars(summary))
     return expect(summary.failed == 0, "some runs failed; `longfat show RUN` prints the reasons")
 
@@ -91,10 +92,19 @@ def machine_of(backend: str, jobs: int | None, on: str | None) -> Machine:
     return Machine(backend, jobs, on=None if on is None else read_place(on))
 
 
-def execute_study(folder: StudyFolder, choices: Choices, machine: Machine, place: Path, out: Output) -> Summary:
-    """Execute the missing runs of a study."""
+def execute_study(
+    folder: StudyFolder, choices: Choices, machine: Machine, place: Path, out: Output, *, watched: bool = False
+) -> Summary:
+    """Execute the missing runs of a study, with a live page if it is ``watched``."""
     lab = use_lab(machine.lab_folder) if machine.lab_folder else nullcontext()
-    with lab, open_results(place) as results, listen(results, out) as events:
+    with ExitStack() as stack:
+        stack.enter_context(lab)
+        results = stack.enter_context(open_results(place))
+        if watched:
+            from longfat.cli.watch import watch as serve  # only few starts need it
+
+            stack.enter_context(serve(folder, results, out))
+        events = stack.enter_context(listen(results, out))
         return run_study(folder, choices, machine, results, events)
 
 

@@ -18,9 +18,11 @@ from longfat.study.traffic.kind import Path
 from longfat.system.errors import StudyError
 
 # Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
-FIXED_SECONDS = 0.35  # boot, topology and teardown
-SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
-TYPICAL = 0.5  # ratio of actual to model time: few flows fill their link, as the model assumes
+FIXED_SECONDS = 0.6  # boot, topology and teardown, two runs at a time
+SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, including its share of the ACKs
+TYPICAL = 0.3  # ratio of actual to model time of everything else: few flows fill their link, as the model assumes
+REPORT_SECONDS = 2.0  # the start of the program, figures and report
+REPORT_SECONDS_PER_RUN = 0.1  # parsing, metrics, verdicts
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, whose graphs are read
 
 # The disk space of a run's files, in whole blocks; measured on the 593 runs of sandia-2003, profile quick.
@@ -39,6 +41,11 @@ class Estimate:
     wall_seconds: float
     disk_bytes: int
 
+    @property
+    def whole_seconds(self) -> float:
+        """Seconds of wall time with dataset, verdicts, figures and report, as ``reproduce`` makes them."""
+        return self.wall_seconds + REPORT_SECONDS + REPORT_SECONDS_PER_RUN * self.distinct_runs
+
 
 def estimate(plan: Plan, jobs: int, runs: Iterable[PlannedRun] | None = None) -> Estimate:
     """Return the cost of the distinct runs of a plan, or of some, ``jobs`` at a time; in real time one after the other.
@@ -52,7 +59,7 @@ def estimate(plan: Plan, jobs: int, runs: Iterable[PlannedRun] | None = None) ->
     backend, part = plan.pins.get("backend", DEFAULT_BACKEND), TYPICAL
     if traits_of(backend).clock == "real":
         jobs, part = 1, 1.0
-    seconds = [part * seconds_on(backend, spec) for spec in specs.values()]
+    seconds = [part * (seconds_on(backend, spec) - FIXED_SECONDS) + FIXED_SECONDS for spec in specs.values()]
     # At least the longest run: a run is not divided among cores.
     wall = max(sum(seconds) / jobs, max(seconds, default=0.0))
     return Estimate(len(chosen), len(specs), wall, sum(run_bytes(spec) for spec in specs.values()))
