@@ -63,6 +63,7 @@ headlines:
     statement: A larger window gives more.
     paper: 1 MiB < 8 MiB
     where: figure 1
+    here: "${goodput[delay, standard, window=8 MiB]} Mb/s"
     claims: [window-limits]
 """
 

@@ -11,6 +11,7 @@ from evidenced import printed
 from fabricated_results import judge_study, write_results, write_study
 
 from longfat.cli import evidence
+from longfat.cli.report import report as report_command
 from longfat.cli.verdicts import verdicts
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
@@ -136,9 +137,10 @@ def test_console_readme_page_report_and_findings_have_the_same_counts(evidence_s
     judge_study(results, evidence_study)
     draw_all(results, folder)
     report = write_report(results, folder, found).read_text(encoding="utf-8")
-    pages = [report, printed(lambda out: verdicts(out, ["small"]))]
+    console = (lambda out: verdicts(out, ["small"]), lambda out: report_command(out, "small", results))
+    pages = [report, *(printed(command) for command in console)]
     pages += [(evidence_study / name).read_text(encoding="utf-8") for name in ("README.md", "VERDICTS.md")]
-    assert [counts in page for page in pages] == [True] * 4
+    assert [counts in page for page in pages] == [True] * 5
     row = found.counts["measured"]
     numbers = [sum(row.values()) - row["not testable"], row["reproduced"], row["not reproduced"], row["undecided"]]
     findings = (root / "docs/findings.md").read_text(encoding="utf-8")

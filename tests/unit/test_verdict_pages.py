@@ -20,6 +20,7 @@ from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
 from longfat.report.findings import MODERN
+from longfat.report.forest import by_section, forest
 from longfat.report.markdown import BEGIN, END, PAGE, between, overview, renewed, studies_table, verdicts_page
 from longfat.system.errors import StudyError
 
@@ -46,6 +47,18 @@ def test_the_committed_page_is_that_of_the_committed_evidence(folder: Path) -> N
     found = evidence_in(folder)
     assert found is not None
     assert (folder / PAGE).read_text(encoding="utf-8") == verdicts_page(found), "./just evidence merge writes it anew"
+
+
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_the_sign_of_a_claim_agrees_with_the_band_in_its_picture(folder: Path) -> None:
+    found = evidence_in(folder)
+    assert found is not None
+    for row in (row for part in forest(by_section(one.verdict for one in found.judged)) for row in part.rows):
+        if row.dot is not None and row.band is not None:
+            near = row.band[0] <= row.dot <= row.band[1]  # an end of the band may belong to it or not
+            inside = near and row.dot not in row.band
+            assert near or row.word != "reproduced", row
+            assert not inside or row.word != "not reproduced", row
 
 
 @pytest.mark.parametrize("folder", PAGES, ids=lambda folder: folder.name)

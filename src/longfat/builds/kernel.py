@@ -231,7 +231,7 @@ class _Runner:
             raise self._failed(f"{shlex.join(argv)} ended with exit status {status}")
 
     def _waited(self, step: subprocess.Popen[bytes]) -> int:
-        """Wait for the end of a step; say now and then how much is compiled."""
+        """Wait for a step to end, with a word on its progress from time to time."""
         while True:
             with suppress(subprocess.TimeoutExpired):
                 return step.wait(PROGRESS_S)

@@ -55,7 +55,7 @@ def print_curves(dataset: Dataset, names: Mapping[str, str], console: Console) -
 
 
 def lines_of(values: Numbers, top: float) -> Iterator[str]:
-    """Yield the rows of a curve, the topmost first, each character a value from 0 to ``top``."""
+    """Yield the rows of a curve from top to bottom, with a character for each value from 0 to ``top``."""
     steps = np.rint(values / (top or 1.0) * (len(_BLOCKS) - 1) * ROWS).astype(int)
     for row in reversed(range(ROWS)):
         yield "".join(_BLOCKS[min(max(step - row * 8, 0), 8)] for step in steps).rstrip()

@@ -35,7 +35,7 @@ from longfat.system.files import write_whole
 STUDY = "bcp133"
 CARDS = "cards"
 TABLE = "CARDS.md"
-LINE = 120  # longest line of a text
+LINE = 120  # most characters of a line
 SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", "fast", "dctcp")
 """The algorithms with cards in the repository, in the order of the matrix."""
 

@@ -52,7 +52,7 @@ def command_of(function: Function) -> Callable[..., None]:
 
 
 def complain(text: str) -> None:
-    """Write the reason of an exit status to standard error."""
+    """Write the reason for an exit status to standard error."""
     sys.stderr.write(f"{visible(text)}\n")
 
 

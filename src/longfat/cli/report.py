@@ -27,7 +27,7 @@ from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import DatasetSummary
 from longfat.dataset.load import load_dataset
-from longfat.evidence.judged import evidence_of
+from longfat.evidence.judged import Evidenced, evidence_of
 from longfat.evidence.required_values import build_valid
 from longfat.evidence.sensitivity import conditions
 from longfat.execute.results import Results as ResultsFolder
@@ -36,7 +36,7 @@ from longfat.plan.lockfile import LOCK, read_lock, require_study
 from longfat.relations.claims import claim_nouns, counted_claims
 from longfat.relations.counting import apart, tally
 from longfat.relations.judge import Verdict, judge, read_origin
-from longfat.report.findings import MODERN
+from longfat.report.findings import MODERN, sentence
 from longfat.report.front import write_front
 from longfat.report.numbers import allowed
 from longfat.report.numbers import measured as comparison
@@ -90,10 +90,12 @@ def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = Fal
         stage(events, "drawing the figures")
         draw_all(results.path, folder, papers=papers)
         stage(events, "writing the report")
-        page = _write_report(results.path, folder)
+        evidence, page = _write_report(results.path, folder)
         origin = read_origin(results.path)
         compared, mismatches = compare_results(results.path, folder)
-    print_verdicts(verdicts, folder.header, out, every=every)
+    print_verdicts(verdicts, folder.header, out, every=every, source="by these runs alone, " if evidence else "")
+    if evidence:
+        say(out, f"by all evidence, as in the report: {sentence(evidence.counts)}")
     if origin.changes:
         say(out, "\n  ".join([f"warning: {origin.sentence}:", *origin.changes]), "bold red")
     if compared:
@@ -142,18 +144,20 @@ def write_front_page(out: Console, opened: StudyFolder | None = None) -> Path:
     return page
 
 
-def _write_report(results: Path, folder: StudyFolder) -> Path:
-    """Write the report, which also has the verdicts by the committed evidence."""
+def _write_report(results: Path, folder: StudyFolder) -> tuple[Evidenced | None, Path]:
+    """Write the report; return the committed evidence, by which it has its verdicts, and the page."""
     baselines = known_baselines()
     stack = read_lock(results / LOCK).stack
     evidence = evidence_of(folder, baselines, stack=stack)
     others = [name for name in (MODERN, folder.study.header.stack) if name != stack]
     other = evidence_of(folder, baselines, stack=others[0]) if others else None
-    return write_report(results, folder, evidence, tuple(conditions(folder, baselines)), other)
+    return evidence, write_report(results, folder, evidence, tuple(conditions(folder, baselines)), other)
 
 
-def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console, *, every: bool = True) -> None:
-    """Print a table of the claims and a line with the counts of their verdicts.
+def print_verdicts(
+    verdicts: Sequence[Verdict], header: Header, console: Console, *, every: bool = True, source: str = ""
+) -> None:
+    """Print a table of the claims and a line with the counts of their verdicts, after their ``source``.
 
     Without ``every`` the table has only claims that are not reproduced or undecided.
     """
@@ -180,7 +184,7 @@ def print_verdicts(verdicts: Sequence[Verdict], header: Header, console: Console
     counts = tally(verdict.counted for verdict in verdicts)
     words = counts["measured"]
     summary = ", ".join(f"{count} {word}" for word, count in words.items())
-    say(console, f"{counted_claims(sum(words.values()), header)}: {summary}")
+    say(console, f"{source}{counted_claims(sum(words.values()), header)}: {summary}")
     for line in apart(counts):
         say(console, f"  counted separately: {line}")
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's folder, which all parts of a command share, so that each of its files is read and checked once.
+"""A study's folder. All parts of a command share it: each of its files is read and checked once.
 
-Owns the names of the files, and the experiments of an artifact, which its figures and claims name. Must not know
-results.
+Owns the names of the files, and the experiments of each artifact. Must not know results.
 """
 
 from __future__ import annotations

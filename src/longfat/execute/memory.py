@@ -9,7 +9,7 @@ from pathlib import Path
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
 
-OVERHEAD_BYTES = 32 << 20  # memory of a run in addition to its guest's: buffers here and the kernel's tables
+OVERHEAD_BYTES = 32 << 20  # memory of a run beyond its guest's: buffers here and the kernel's tables
 
 
 def needed_bytes(spec: RunSpec) -> int:

@@ -72,7 +72,7 @@ class Law(Closed):
     of: f.Text = Field(description="a formula; `${FACTOR}` is the value on the x axis, or of the series")
 
     def at(self, values: Mapping[str, object]) -> float:
-        """Return its value where the factors have these values, in base units. Raises RelationError."""
+        """Return the value of the formula for these factor values in base units. Raises RelationError."""
         text = self.of
         for name, value in values.items():
             text = text.replace(f"${{{name}}}", str(value))

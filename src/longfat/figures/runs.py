@@ -157,7 +157,7 @@ class Box(Runs):
 
 
 class Distribution(Runs):
-    """The cumulative distribution of a metric over the runs, a step for each."""
+    """The cumulative distribution of a metric over the runs, with a step for each run."""
 
     artifact: f.Name = Field(alias="cdf")
 

@@ -74,7 +74,7 @@ class Table(Figure):
     rows: tuple[tuple[Cell, ...], ...] = Field((), description="the cells; with `file` the cells of further rows")
 
     def faults(self) -> Iterator[Finding]:
-        """Yield headings that do not fit a table with, or without, a file."""
+        """Yield faults of the headings, whose form depends on whether a file has the rows."""
         if self.file is None and not isinstance(self.columns, tuple):
             yield Finding(("columns",), "must be a list of headings without `file`")
         elif self.file is None and not self.rows:

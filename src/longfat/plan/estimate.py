@@ -19,8 +19,8 @@ from longfat.system.errors import StudyError
 
 # Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
 FIXED_SECONDS = 0.6  # boot, topology and teardown, two runs at a time
-SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, its share of the ACKs included
-TYPICAL = 0.3  # ratio of actual to model time of all else: few flows fill their link, as the model assumes
+SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, including its share of the ACKs
+TYPICAL = 0.3  # ratio of actual to model time of everything else: few flows fill their link, as the model assumes
 REPORT_SECONDS = 2.0  # the start of the program, figures and report
 REPORT_SECONDS_PER_RUN = 0.1  # parsing, metrics, verdicts
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, whose graphs are read

@@ -70,7 +70,7 @@ def _graph(topology: Named) -> Graph | None:
 
 
 def _needs_delay_node(topology: AnyTopology, *, real_time: bool) -> bool:
-    """Return whether a separate node delays: in real time, and on an impaired path."""
+    """Return whether the delay needs its own node: in real time, and on an impaired path."""
     return real_time or topology.is_impaired
 
 

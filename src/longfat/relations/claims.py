@@ -136,7 +136,7 @@ class WrittenClaim(_Tested):
     paper: PaperStatement | None = Field(None, description="the paper's statement; required if the study has a paper")
     relation: Relations = Field((), description="relations that must all hold")
     deviation: Deviation | None = Field(None, description="relations known to hold instead, with the reason")
-    calibrated_on: f.Text | None = Field(None, description="the setting that was chosen by this number")
+    calibrated_on: f.Text | None = Field(None, description="the setting that was calibrated on this number")
     oracle: dict[str, f.Number] = Field({}, description="the paper's own numbers, by metric as in a relation")
     inconsistent: Inconsistent | None = Field(None, description="the place where the paper contradicts its statement")
 

@@ -30,7 +30,7 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True)
 class PaperNumbers(Readings):
-    """The paper's numbers of the metrics that relations name."""
+    """The paper's numbers for the metrics in relations."""
 
     numbers: Mapping[Hashable, float]
 

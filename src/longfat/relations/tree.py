@@ -214,12 +214,13 @@ def words(node: Expression, scope: Scope) -> str:
         case Binary():
             return f" {_OPERATOR_WORDS[node.operator]} ".join(texts)
         case Extreme() | Count():
-            kind = _KIND_WORDS[node.kind] if isinstance(node, Extreme) else "number"
-            bound = f" with {node.sign} {node.level:g}" if isinstance(node, Count) else ""
+            loop = node.loop.variable
+            if isinstance(node, Extreme):
+                text = f"{_KIND_WORDS[node.kind]} value over all {loop}"
+            else:
+                text = f"number of values of {loop} with {node.sign} {node.level:g}"
             first = next(iter(inner_scopes(node, scope)), None)
-            return (
-                f"{kind} over {node.loop.variable}{bound} of {words(node.of, first) if first else node.loop.variable}"
-            )
+            return f"{text}: {words(node.of, first)}" if first else text
         case Rank():
             of, then = texts
             return f"rank of {node.factor} {scope.resolved(node.value).text} by {of}, where equal by {then}"

@@ -42,6 +42,8 @@ const explorer = (() => {
     const packed = Uint8Array.from(atob(document.getElementById("samples").textContent), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     data = await new Response(stream).json();
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches; // a dark curve would not be seen there
+    for (const [name, colour] of Object.entries(data.colours)) if (dark && /^#([0-6].){3}$/.test(colour)) data.colours[name] = "#d5dbe1";
     for (const one of data.series) {
       one.t = summed(one.t).map((ms) => ms / 1000);
       for (const name in one.values) one.values[name] = summed(one.values[name]);

@@ -202,7 +202,7 @@ def steps(values: Numbers) -> list[int]:
 
 
 def _acked_mbps(t_us: Numbers, acked_bytes: Numbers) -> Numbers:
-    """Return the rate acknowledged in the time ``MEAN_US`` before each sample, or since the first."""
+    """Return the acknowledged rate over ``MEAN_US`` before each sample, or since the first sample."""
     places = np.arange(len(t_us))
     before = np.minimum(np.searchsorted(t_us, t_us - MEAN_US), np.maximum(places - 1, 0))
     spans = t_us - t_us[before]

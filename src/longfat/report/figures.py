@@ -106,7 +106,7 @@ def sections_of(figures: Sequence[FigureView], header: Header) -> list[tuple[str
 
 
 def _content(folder: Path, figure: Figure) -> Content | None:
-    """Return the content in the results; None for a figure that was not drawn or has no data."""
+    """Return the content from the results; None for a figure without a drawing or data."""
     picture, data = (folder / f"{figure.artifact}.{kind}" for kind in ("svg", "csv"))
     if not data.exists():
         return None

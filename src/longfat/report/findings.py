@@ -32,7 +32,7 @@ Causes = Sequence[tuple[Cause | None, Sequence[Verdict]]]
 
 
 def sentence(counts: Counts, nouns: tuple[str, str] = ("claim", "claims")) -> str:
-    """Format the numbers of verdicts on measured claims that can be tested."""
+    """Format the numbers of verdicts on testable measured claims."""
     row = {word: number for word, number in counts["measured"].items() if number and word != "not testable"}
     if not row:
         return f"No {nouns[0]} depends on runs."

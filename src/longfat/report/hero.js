@@ -102,7 +102,7 @@
     drawn = explorer.plot(root.querySelector(".moving"), view, chosen.factor ? ["cwnd", "queue"] : ["cwnd", "acked", "queue"], chosen.factor ? 105 : 150);
     const where = new URLSearchParams({ explore: chosen.experiment, ...(chosen.factor ? { [chosen.factor]: value } : {}) });
     where.set("runs", view.runs.map((run) => data.specs[run].id).join(","));
-    root.querySelector(".onward").replaceChildren(explorer.held(view) + "; ", element("a", { href: "#" + where.toString().replaceAll("%2C", ",") }, "these runs in the explorer"));
+    root.querySelector(".onward").replaceChildren(explorer.held(view).replace(/.$/, "$&; "), element("a", { href: "#" + where.toString().replaceAll("%2C", ",") }, "these runs in the explorer"));
     root.dataset.value = value ?? "";
   }
 

@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->
 
 
 def write_study_pages(one: Evidenced, modern: Evidenced | None) -> None:
-    """Write VERDICTS.md, if there is a run, and renew README.md and notes.md of a study.
+    """Write VERDICTS.md, if there is a run, and update README.md and notes.md of a study.
 
     ``modern`` is its evidence of the modern stack. Raises StudyError for a faulty expression in a page.
     """

@@ -48,7 +48,7 @@ def asset(name: str) -> markupsafe.Markup:
 
 
 def words(name: str) -> str:
-    """Format a name of the files for people."""
+    """Format a name from a file for people."""
     return name.replace("_", " ")
 
 

@@ -177,7 +177,7 @@ class Report:
 
     @property
     def words(self) -> dict[Word, int]:
-        """The number of all claims by verdict."""
+        """The total number of claims by verdict."""
         found = [verdict.verdict for verdict in self.verdicts]
         return {word: found.count(word) for word in WORDS}
 

@@ -122,7 +122,7 @@ class Changing(Closed):
         return False
 
     def queues(self, mtu: Size) -> tuple[tuple[KeyPath, QueueKind, Place], ...]:
-        """Return the queues of routers by path below the topology, and the place of each."""
+        """Return the queue of each router, with its path below the topology and its place."""
         return ()
 
     def change_findings(self, *, reverse_rate: bool) -> Iterator[Finding]:

@@ -283,7 +283,7 @@ class ParkingLot(Closed):
         return False
 
     def queues(self, mtu: Size) -> tuple[tuple[Path, QueueKind, Place], ...]:
-        """Return the queue of its bottlenecks, which are all equal."""
+        """Return the queue that all bottlenecks have."""
         return ((("bottleneck_queue",), self.bottleneck_queue, Place(self.rate, self.rtt, mtu.value)),)
 
     def findings(self) -> Iterator[Finding]:

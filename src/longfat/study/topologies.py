@@ -115,7 +115,7 @@ class Dumbbell(Impaired):
         return end_hosts(self.kind, self.senders, self.receivers)
 
     def queues(self, mtu: Size) -> tuple[tuple[Path, QueueKind, Place], ...]:
-        """Return the queues of the switches by path below the topology, and the place of each."""
+        """Return the queue of each switch, with its path below the topology and its place."""
         forward = ("bottleneck_queue",), self.bottleneck_queue, Place(self.rate, self.rtt, mtu.value)
         if not self.reverse_queue:
             return (forward,)

@@ -172,7 +172,7 @@ class Cake(QueueKind):
 
 
 class Sfq(QueueKind):
-    """Stochastic fairness: flows in turn by a hash."""
+    """Stochastic fairness queueing: a FIFO for each hash of flows, served in turn."""
 
     name: ClassVar[str] = "sfq"
     examples: ClassVar[tuple[str, ...]] = ("{kind: sfq, limit: 127, depth: 20}",)
