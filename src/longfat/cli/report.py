@@ -47,6 +47,7 @@ from longfat.system.events import EventSink
 
 RUNS = "dataset/runs.parquet"
 WIDTH, WIDTH_OF_ID = 110, 26  # columns of the table in a file, and of an id, which breaks at its hyphens
+UNPLANNED = "the lock has no"  # reason of a claim whose runs `--only` left out
 DOUBTFUL = ("not reproduced", "undecided")
 
 
@@ -164,18 +165,22 @@ def print_verdicts(
     if not verdicts:
         say(console, f"the study states no {noun}")
         return
-    columns = [Column(noun, overflow="fold"), Column("verdict"), Column("measured, allowed")]
+    rows = [one for one in verdicts if every or (one.verdict in DOUBTFUL and not measured(one).startswith(UNPLANNED))]
+    names = [wrap(verdict.claim, WIDTH_OF_ID) for verdict in rows]
+    broad = max((len(line) for lines in names for line in lines), default=None)
+    columns = [Column(noun, overflow="fold", min_width=broad), Column("verdict"), Column("measured, allowed")]
     if header.paper:
         columns.insert(2, Column("paper"))
-    rows = [verdict for verdict in verdicts if every or verdict.verdict in DOUBTFUL]
     table = Table(*columns, title="verdicts" if every else "verdicts that need attention (all: --all)")
-    for verdict in rows:
+    for verdict, name in zip(rows, names, strict=True):
         word = Text(verdict.verdict, style=COLOURS[verdict.verdict])
         word.append(f"\n{verdict.why}" if verdict.why else "", style="default")
         stated = [Text(verdict.paper)] if header.paper else []
-        table.add_row(Text("\n".join(wrap(verdict.claim, WIDTH_OF_ID))), word, *stated, Text(measured(verdict)))
+        table.add_row(Text("\n".join(name)), word, *stated, Text(measured(verdict)))
     if rows:
-        console.print(table, width=None if console.is_terminal else WIDTH)
+        if not console.is_terminal:
+            console.width = max(console.width, WIDTH)
+        console.print(table)
     counts = tally(verdict.counted for verdict in verdicts)
     words = counts["measured"]
     summary = ", ".join(f"{count} {word}" for word, count in words.items())
