@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -25,6 +26,13 @@ def answer(address: str) -> bytes:
         return body
 
 
+def status_of(address: str, target: str) -> bytes:
+    """Return the status line for a target as it is, without the secret part of the address."""
+    with socket.create_connection(("127.0.0.1", int(address.split(":")[2].split("/")[0]))) as connection:
+        connection.sendall(f"GET {target} HTTP/1.0\r\n\r\n".encode())
+        return connection.recv(200).splitlines()[0]
+
+
 def test_the_live_page_has_the_runs_and_claims_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -40,6 +48,7 @@ def test_the_live_page_has_the_runs_and_claims_so_far(
         address = capsys.readouterr().out.split()[-1]
         state = json.loads(answer(f"{address}state"))
         assert b"<iframe" in answer(address)
+        assert b"404" in status_of(address, "state")
         for wrong in (address.rsplit("/", 2)[0] + "/", f"{address}../study.yaml", f"{address}report.html"):
             with pytest.raises(urllib.error.HTTPError):
                 answer(wrong)

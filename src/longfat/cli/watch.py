@@ -169,7 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
             "state": lambda: ("application/json", json.dumps(self.live.state()).encode()),
             REPORT: lambda: ("text/html", (self.live.copy / REPORT).read_bytes()),
         }
-        answer = answers.get(self.path.partition("?")[0].removeprefix(self.address))
+        path = self.path.partition("?")[0]
+        answer = answers.get(path[len(self.address) :]) if path.startswith(self.address) else None
         try:
             kind, body = answer() if answer else ("", b"")
         except OSError:  # no report yet
