@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -13,6 +15,7 @@ from longfat.plan import Plan, build_plan
 from longfat.report.card.candidate import UNKNOWN, study_with
 from longfat.report.card.card import COMPARED, Card, Cell, Judgement, read_cards, write_card
 from longfat.report.card.document import FILE, CardDocument, card_document
+from longfat.report.card.page import Column, strip
 from longfat.study.catalog.ccas import CCAS
 from longfat.system.errors import RigError, StudyError
 
@@ -88,6 +91,21 @@ def test_a_card_is_read_as_it_was_written_and_a_faulty_one_is_refused(document: 
         path.write_text(wrong)
         with pytest.raises(RigError, match=r"htcp\.json"):
             read_cards(tmp_path)
+
+
+@pytest.mark.parametrize(("better", "band"), [("less", (0.0, 60.0)), ("more", (30.0, 100.0))])
+def test_the_band_of_a_card_ends_at_the_worse_peer(
+    document: CardDocument, better: Literal["less", "more"], band: tuple[float, float]
+) -> None:
+    row = next(row for row in document.rows if row.better == better)
+    values = {name: Cell(value, value, value, 3, ()) for name, value in zip(document.columns, (10, 3, 6), strict=False)}
+    assert document.candidate == next(iter(document.columns))
+    card = replace(invented("htcp", document), cells={row.row: values})
+    columns = [Column(name, card, name, name == document.candidate) for name in list(values)]
+    drawn = strip(row, columns)
+    assert drawn and (drawn.start, drawn.end, drawn.dot) == (*map(pytest.approx, band), pytest.approx(100))
+    missing = replace(card, cells={row.row: {**values, columns[2].name: Cell(None, None, None, 0, (), "failed")}})
+    assert strip(row, [replace(column, card=missing) for column in columns]) is None
 
 
 def test_the_committed_table_is_that_of_the_committed_cards(folder: StudyFolder, document: CardDocument) -> None:

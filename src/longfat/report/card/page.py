@@ -40,6 +40,27 @@ class Column:
         return self.card.word(row) if self.candidate else None
 
 
+@dataclass(frozen=True)
+class Strip:
+    """The candidate's number as a dot on a band that ends at the worse peer, in percent of the width."""
+
+    start: float
+    end: float
+    dot: float
+
+
+def strip(row: Row, columns: Sequence[Column]) -> Strip | None:
+    """Return the strip of a row; None if it has no better side or lacks a number."""
+    values = [(column.candidate, column.cell(row).value) for column in columns]
+    peers = [value for candidate, value in values if value is not None and not candidate]
+    [mine] = (value for candidate, value in values if candidate)
+    low, high = min((0.0, mine or 0.0, *peers)), max((0.0, mine or 0.0, *peers))
+    if not row.better or not peers or mine is None or len(peers) + 1 < len(columns) or low == high:
+        return None
+    limits, dot = [100 * (value - low) / (high - low) for value in peers], 100 * (mine - low) / (high - low)
+    return Strip(0, max(limits), dot) if row.better == "less" else Strip(min(limits), 100, dot)
+
+
 def draw_card(card: Card, document: CardDocument, folder: Path) -> Path:
     """Write a card as ``ALGORITHM.html``; return the page. Raises RigError."""
     note = f"{card.summary}. {card.valid} of {card.planned} runs valid, profile {card.profile}."
@@ -47,7 +68,14 @@ def draw_card(card: Card, document: CardDocument, folder: Path) -> Path:
     columns = [*_candidates([card], document), *peers]
     heading = f"{card.algorithm} against {document.against}"
     page = render(
-        "card.html.j2", heading=heading, note=note, columns=columns, document=document, card=card, raw=_raw(folder)
+        "card.html.j2",
+        heading=heading,
+        note=note,
+        columns=columns,
+        document=document,
+        card=card,
+        raw=_raw(folder),
+        strips={row.row: strip(row, columns) for row in document.rows},
     )
     return write_page(folder / f"{card.algorithm}.html", page)
 
@@ -62,7 +90,9 @@ def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> 
     """Write ``matrix.html``, with the candidates of all cards side by side; return the page. Raises RigError."""
     heading, note = f"{len(cards)} algorithms against {document.against}", "Each column is the candidate of a card."
     columns = _candidates(cards, document)
-    page = render("card.html.j2", heading=heading, note=note, columns=columns, document=document, card=None, raw={})
+    page = render(
+        "card.html.j2", heading=heading, note=note, columns=columns, document=document, card=None, raw={}, strips={}
+    )
     return write_page(folder / MATRIX, page)
 
 
