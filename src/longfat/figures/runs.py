@@ -48,6 +48,7 @@ from longfat.study.schema import fields as f
 from longfat.study.schema.names import Finding
 from longfat.study.study import Study
 
+WIDE = 50  # letters along an axis; with more they stand upright
 DECADES = 30.0  # ratio of the values of a factor from which its axis is logarithmic
 
 
@@ -235,6 +236,8 @@ class Heat(Runs):
             )
         units = [axis(text)[1] for text in (self.x, self.y)]
         axes.set_xticks(range(len(xs)), [tick(x, units[0]) for x in xs])
+        if sum(len(tick(x, units[0])) for x in xs) > WIDE:
+            axes.tick_params(axis="x", labelrotation=90)
         axes.set_yticks(range(len(ys)), [tick(y, units[1]) for y in ys])
         axes.grid(visible=False)
         metric = METRICS[parse_term(self.of).metric]
