@@ -118,7 +118,7 @@ def test_a_build_that_fails_on_a_full_disk_says_so(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
     log = tmp_path / "log"
     with log.open("wb") as output, pytest.raises(RigError, match="MB of disk are free"):
-        _Runner(tmp_path, log, output)(["false"])
+        _Runner(tmp_path, log, output, print)(["false"])
 
 
 def test_a_container_that_denies_a_call_is_refused_before_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
