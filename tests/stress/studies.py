@@ -33,18 +33,26 @@ MATHS = ("$\\frac{$", "$5 and $6", "$$", "$\\undefined$", "\\$", "{", "%s", "<sc
 Plant = Callable[[random.Random, Path, Path], None]
 
 
+def remove(path: Path) -> None:
+    """Remove what an earlier plant may have put there, also a folder."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def link(chance: random.Random, study: Path, secret: Path) -> None:
     """Put a link that leaves the folder in place of a file, or next to the files."""
     path = study / chance.choice([*FILES, "notes.txt", "data/table.csv", ".hidden"])
     path.parent.mkdir(exist_ok=True)
-    path.unlink(missing_ok=True)
+    remove(path)
     path.symlink_to(chance.choice([secret, Path(os.path.relpath(secret, path.parent)), secret.parent, Path(path.name)]))
 
 
 def pipe(chance: random.Random, study: Path, _: Path) -> None:
     """Put a pipe, a folder or a huge file with a hole in place of a file."""
     path = study / chance.choice([*FILES, "extra.csv"])
-    path.unlink(missing_ok=True)
+    remove(path)
     kind = chance.choice(["pipe", "folder", "hole"])
     if kind == "pipe":
         os.mkfifo(path)
@@ -60,7 +68,7 @@ def noise(chance: random.Random, study: Path, _: Path) -> None:
     path = study / chance.choice(FILES)
     content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
     at = chance.randrange(len(content) + 1)
-    path.unlink(missing_ok=True)
+    remove(path)
     path.write_bytes(content[:at] + bytes([chance.randrange(128, 256)]) * chance.randint(1, 9) + content[at:])
 
 
@@ -68,7 +76,7 @@ def program(chance: random.Random, study: Path, _: Path) -> None:
     """Put a program in place of the study's own metrics, which leaves a mark or ends the process."""
     body = chance.choice(["raise SystemExit(0)", "raise GeneratorExit", "import os; os._exit(0)", "while True: pass"])
     path = study / "metrics.py"
-    path.unlink(missing_ok=True)
+    remove(path)
     path.write_text(
         f"from pathlib import Path\nPath({str(study.parent / 'ran')!r}).touch()\n{body}\n", encoding="utf-8"
     )
@@ -92,7 +100,7 @@ def page(chance: random.Random, study: Path, _: Path) -> None:
         ["![a](https://{}/x.png)", "![a][b]\n\n[b]: //{}/x", '<img src="https://{}/x">', "\x1b]0;{}\x07"]
     )
     text = f"# A\nCited.\n\n{image.format('tracker.example')}\n\n## Answer\n{image.format('tracker.example')}\n"
-    (study / "README.md").unlink(missing_ok=True)
+    remove(study / "README.md")
     (study / "README.md").write_text(text, encoding="utf-8")
 
 

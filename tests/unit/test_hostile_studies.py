@@ -203,7 +203,8 @@ def test_a_formula_of_any_size_has_a_value_or_a_fault(base: int, doublings: int)
     assert fault or len(str(value)) < 4300
 
 
-def test_a_package_has_no_hidden_file_and_takes_no_link(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["..", "more.csv", "table.csv", "absent"])
+def test_a_package_has_no_hidden_file_and_takes_no_link(tmp_path: Path, target: str) -> None:
     study = tmp_path / "study"
     (study / "data").mkdir(parents=True)
     (study / "data/table.csv").touch()
@@ -211,7 +212,7 @@ def test_a_package_has_no_hidden_file_and_takes_no_link(tmp_path: Path) -> None:
     (study / ".git").mkdir()
     copy_study(study, tmp_path / "copy", tmp_path)
     assert {path.name for path in (tmp_path / "copy").rglob("*")} == {"data", "table.csv"}
-    (study / "data/more.csv").symlink_to(tmp_path)
+    (study / "data/more.csv").symlink_to(target)
     with pytest.raises(StudyError, match=r"more\.csv"):
         copy_study(study, tmp_path / "again", tmp_path)
 

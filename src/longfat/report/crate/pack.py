@@ -113,7 +113,7 @@ def _copy_plain(source: Path, target: Path, ignored: Collection[Path]) -> None:
     target.mkdir()
     for path in sorted(path for path in source.iterdir() if path.name[0] != "." and path.name != "__pycache__"):
         kind = path.lstat().st_mode
-        if path.resolve() in ignored:
+        if source.resolve() / path.name in ignored:
             continue
         if stat.S_ISDIR(kind):
             _copy_plain(path, target / path.name, ignored)
