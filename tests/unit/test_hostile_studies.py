@@ -217,6 +217,15 @@ def test_a_package_has_no_hidden_file_and_takes_no_link(tmp_path: Path, target: 
         copy_study(study, tmp_path / "again", tmp_path)
 
 
+def test_a_package_takes_no_huge_file(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    study.mkdir()
+    with (study / "trace.csv").open("wb") as file:
+        file.truncate(1 << 33)
+    with pytest.raises(StudyError, match=r"trace\.csv"):
+        copy_study(study, tmp_path / "copy", tmp_path)
+
+
 @pytest.fixture(scope="module")
 def hostilities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
     with pytest.MonkeyPatch.context() as patch:

@@ -45,6 +45,7 @@ _RESULTS = {
     "figures": "every figure as SVG and PNG, with its data as CSV",
     "checksums": "checksums of the files of each step",
 }
+MOST_BYTES = 256 << 20  # of one file of a study
 _NEEDED = ("report.html", "verdicts.json", "lock.json", "dataset", "figures")
 _REPOSITORY = {
     "kernels": "patch series, configuration and pinned source of each kernel",
@@ -91,7 +92,7 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
 def copy_study(study: Path, target: Path, repository: Path) -> list[str]:
     """Copy the files of a study, without hidden files and those that git ignores; return their names.
 
-    Raises StudyError for links, pipes and devices.
+    Raises StudyError for links, pipes, devices and huge files.
     """
     _copy_plain(study, target, _ignored(study, repository))
     return sorted(str(path.relative_to(target)) for path in target.rglob("*") if path.is_file())
@@ -118,6 +119,11 @@ def _copy_plain(source: Path, target: Path, ignored: Collection[Path]) -> None:
         if stat.S_ISDIR(kind):
             _copy_plain(path, target / path.name, ignored)
         elif stat.S_ISREG(kind):
+            if (size := path.stat().st_size) > MOST_BYTES:
+                message = (
+                    f"the file has {size >> 20} MiB; a package takes files of a study up to {MOST_BYTES >> 20} MiB"
+                )
+                raise StudyError(message, where=str(path), hint="make it smaller, or move it out of the study")
             shutil.copyfile(path, target / path.name)
         else:
             message = "a package takes files and folders only, and this is a link, a pipe or a device"
