@@ -14,6 +14,7 @@ from tiny_kernels import NAME, tiny_kernels
 
 from longfat.builds.own_kernel import build_own_kernel
 from longfat.cli.run import named_kernels
+from longfat.data.study_folder import StudyFolder
 from longfat.plan import Plan, build_plan
 from longfat.spec.runspec import RunSpec
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, OwnKernel, Tree
@@ -286,3 +287,10 @@ def test_the_identity_of_runs_has_the_commit_of_a_tree_and_not_its_place(folder:
     here = kernel_names("a" * 40, "one/place")
     assert kernel_names("a" * 40, "/another") == here
     assert kernel_names("b" * 40, "one/place") != here
+
+
+def test_a_tree_of_a_study_outside_of_the_repository_is_built_only_after_trust(folder: Path) -> None:
+    text = MANIFEST.replace("patches: [one.patch, two.patch]", f"tree: elsewhere, commit: {'c' * 40}")
+    (folder / "study.yaml").write_text(text.replace("algorithm: [reno, mine]", "algorithm: [reno]"))
+    with pytest.raises(StudyError, match="program"):
+        StudyFolder(folder).own_kernels()
