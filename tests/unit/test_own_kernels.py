@@ -12,6 +12,7 @@ import pytest
 from manifests import changed
 from tiny_kernels import NAME, tiny_kernels
 
+from longfat.builds.kernel import build_kernel
 from longfat.builds.own_kernel import build_own_kernel
 from longfat.cli.run import named_kernels
 from longfat.data.study_folder import StudyFolder
@@ -269,6 +270,13 @@ def test_a_tree_replaces_the_source_of_its_base(kernels: Path, tree: Callable[[i
     assert first.name != second.name
     assert build_own_kernel(second, kernels_folder=kernels).version == "6.12.302"
     assert build_own_kernel(first, kernels_folder=kernels) == built
+
+
+def test_the_kernel_of_a_tree_never_stands_for_its_base(kernels: Path, tree: Callable[[int], Tree]) -> None:
+    own = build_own_kernel(OwnKernel(NAME, tree=tree(304)), kernels_folder=kernels)
+    base = build_kernel(name=NAME, kernels_folder=kernels)
+    assert base.digest != own.digest
+    assert base.pinned
 
 
 def test_a_commit_that_the_tree_lacks_is_named(kernels: Path, tree: Callable[[int], Tree]) -> None:

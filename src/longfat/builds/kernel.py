@@ -94,7 +94,7 @@ def build_kernel(
             require_packages(kernels_folder / target.packages)
         packed = pack(tree, new.parent / "source.tar") if tree else source
         say(f"building the {packed.version} {target.what}")
-        _build(recipe, target, packed, new, result.with_suffix(".log"), digest, say)
+        _build(recipe, target, packed, new, result.with_suffix(".log"), digest, say, tree.commit if tree else None)
 
     lock = folder / f"{target.name}.lock"  # one per target: nobody who needs a guest waits minutes for a package
     keep(result, make, f"the {target.what}", SIZE, lock=lock)
@@ -104,14 +104,15 @@ def build_kernel(
 def _source_of_built(recipe: Recipe, folder: Path, target: Target) -> Source | None:
     """Return the source of a kernel in the cache folder, or in the archive, with the same patches and configuration.
 
-    The pinned one comes first. No tarball is needed: the path is the kernel's.
+    The pinned one comes first, and users' trees do not count. No tarball is needed: the path is the kernel's.
     """
     built: dict[tuple[str, str], Path] = {}
     folders = [folder, *([stored] if (stored := archived("cache/kernels")) else [])]
     for path in sorted(path for one in folders for path in one.glob("*/kernel.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):  # a damaged kernel is ignored here
             facts = json.loads(path.read_text())
-            built[str(facts["version"]), str(facts["source_sha256"])] = path
+            if "tree" not in facts:
+                built[str(facts["version"]), str(facts["source_sha256"])] = path
     sources = [Source(path, *facts) for facts, path in built.items()]
     digests = {source: recipe.digest(source, target)[:32] for source in sources}
     same = [source for source, digest in digests.items() if any((one / digest).is_dir() for one in folders)]
@@ -119,9 +120,19 @@ def _source_of_built(recipe: Recipe, folder: Path, target: Target) -> Source | N
 
 
 def _build(
-    recipe: Recipe, target: Target, source: Source, new: Path, log: Path, digest: str, say: Callable[[str], None]
+    recipe: Recipe,
+    target: Target,
+    source: Source,
+    new: Path,
+    log: Path,
+    digest: str,
+    say: Callable[[str], None],
+    commit: str | None,
 ) -> None:
-    """Unpack, patch, configure and compile into ``new``; the log remains after a failure."""
+    """Unpack, patch, configure and compile into ``new``; the log remains after a failure.
+
+    The ``commit`` of a user's tree is one of the facts, so that its kernel never stands for one of ``kernels/``.
+    """
     tree = new.parent / "linux"
     tree.mkdir()
     with log.open("wb") as output:
@@ -147,6 +158,8 @@ def _build(
         "config_sha256": file_sha256(tree / ".config"),
         "compiler": _compiler(tree),
     }
+    if commit:
+        facts["tree"] = commit
     write_facts(new, target, facts)
     log.unlink()
 

@@ -36,11 +36,13 @@ def version_lines() -> list[str]:
 
 
 def _kernel(name: str, folder: Path) -> str:
-    """Return release and digest of a guest kernel built from this checkout's recipe."""
+    """Return release and digest of a guest kernel built from this checkout's recipe, not from a user's tree."""
     recipe, target = Recipe(name), TARGETS["um"]
     for path in sorted(folder.glob("*/kernel.json")):
         facts = _facts(path)
-        if facts and recipe.digest(Source(path, facts["version"], facts["source_sha256"]), target) == facts["digest"]:
+        if not facts or "tree" in facts:
+            continue
+        if recipe.digest(Source(path, facts["version"], facts["source_sha256"]), target) == facts["digest"]:
             return f"{facts['version']}, {facts['digest'][:SHOWN_DIGITS]}"
     return NOT_THERE
 
