@@ -32,17 +32,19 @@ class Setting:
     varying: tuple[str, ...]
 
 
-def settings_of(plan: Plan, drawn_in: Mapping[str, Sequence[str]]) -> tuple[list[str], list[Setting]]:
+def settings_of(
+    plan: Plan, drawn_in: Mapping[str, Sequence[str]], labels: Mapping[str, Mapping[str, Mapping[Scalar, str]]]
+) -> tuple[list[str], list[Setting]]:
     """Return the lines that all hosts of all runs of a lock share, and the settings of each experiment.
 
-    ``drawn_in`` has the experiments of each figure.
+    ``drawn_in`` has the experiments of each figure, ``labels`` the values of factors as in the manifest by experiment.
     """
     groups: dict[str, list[PlannedRun]] = {}
     for run in plan.runs:
         groups.setdefault(run.experiment, []).append(run)
     tuned = [set(node.sysctls.items()) for run in plan.runs for node in run.spec.nodes]
     common = set.intersection(*tuned) if tuned else set()
-    found = [_setting(name, runs, drawn_in, common) for name, runs in sorted(groups.items())]
+    found = [_setting(name, runs, drawn_in, common, labels.get(name, {})) for name, runs in sorted(groups.items())]
     return [f"{key} = {value}" for key, value in sorted(common)], found
 
 
@@ -68,7 +70,11 @@ def host_lines(spec: RunSpec, common: Iterable[tuple[str, str]] = ()) -> tuple[s
 
 
 def _setting(
-    name: str, runs: list[PlannedRun], drawn_in: Mapping[str, Sequence[str]], common: set[tuple[str, str]]
+    name: str,
+    runs: list[PlannedRun],
+    drawn_in: Mapping[str, Sequence[str]],
+    common: set[tuple[str, str]],
+    labels: Mapping[str, Mapping[Scalar, str]],
 ) -> Setting:
     each = [(*network_lines(run.spec), *host_lines(run.spec, common)) for run in runs]
     shared = [line for line in each[0] if all(line in lines for lines in each)]
@@ -79,7 +85,10 @@ def _setting(
         experiment=name,
         artifacts=", ".join(artifact for artifact, experiments in drawn_in.items() if name in experiments),
         runs=len(runs),
-        factors="; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in factors.items()),
+        factors="; ".join(
+            f"{key}: {', '.join(labels.get(key, {}).get(one, str(one)) for one in values)}"
+            for key, values in factors.items()
+        ),
         shared=tuple(shared),
         varying=tuple(sorted(varying)),
     )
