@@ -113,8 +113,8 @@ def count_rows(claims: Iterable[Claim], study: Study, rows: Rows) -> Mapping[str
 def younger(claims: Sequence[Claim], study: Study, rows: Rows, records: Records) -> Iterator[str]:
     """Yield a line for each difference of a claim's criterion from its earliest record that `changes` lacks.
 
-    A claim without rows is not compared; of several earliest records a different one counts. Each change needs its own entry in ``changes``, dated on or after the day of
-    the earliest record.
+    A claim without rows is not compared. Of several earliest records a different one counts. Each change needs its own
+    entry in ``changes``, dated on or after the day of the earliest record.
     """
     counts, now = count_rows(claims, study, rows), decisive(claims)
     for claim in claims:
