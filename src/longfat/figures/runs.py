@@ -50,6 +50,7 @@ from longfat.study.schema.names import Finding
 from longfat.study.study import Study
 
 WIDE = 50  # letters along an axis; with more they stand upright
+LINE = 0.23  # least height of a cell of a heat map in inches
 DECADES = 30.0  # ratio of the values of a factor from which its axis is logarithmic
 
 
@@ -262,6 +263,10 @@ class Heat(Runs):
         """The factors in its data."""
         return (axis(self.x)[0], axis(self.y)[0])
 
+    def height(self, data: FigureData, sources: Sources) -> float:
+        """Return the height of the drawing in inches, with room for a line in each cell."""
+        return max(super().height(data, sources), 1.8 + LINE * len({row[4] for row in data.rows}))
+
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
         """Draw a cell for each pair of values."""
         axes = canvas.add_subplot()
@@ -274,11 +279,11 @@ class Heat(Runs):
         means = np.array([[np.mean(cells[x, y]) if (x, y) in cells else np.nan for x in xs] for y in ys])
         picture = axes.imshow(means, origin="lower", aspect="auto", cmap="viridis")
         middle = (np.nanmin(means) + np.nanmax(means)) / 2
+        digits = "z.2f" if self.alone else ".3g"
         for (row, column), value in np.ndenumerate(means):
+            text = "" if np.isnan(value) else f"{value:{digits}}"
             ink = "white" if value < middle else style.INK
-            axes.text(
-                column, row, "" if np.isnan(value) else f"{value:.3g}", ha="center", va="center", color=ink, fontsize=7
-            )
+            axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=7)
         experiment = selected(self.of, sources.study).experiment
         for (x, y), runs in behind.items():
             held = dict(zip(self.held, (x, y), strict=True))
