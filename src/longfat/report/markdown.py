@@ -54,7 +54,7 @@ def write_overviews(root: Path, every: Sequence[Evidenced]) -> None:
 
 
 def findings_page(text: str, every: Sequence[Evidenced]) -> str:
-    """Return the text of docs/findings.md with the numbers of the evidence. Raises StudyError for a faulty expression."""
+    """Return docs/findings.md with the numbers of the evidence. Raises StudyError for a faulty expression."""
     studies = {one.folder.name: one for one in every}
     text = between(text, overview(every))
     return _ITEM.sub(
