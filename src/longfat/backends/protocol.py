@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 from longfat.spec.runspec import KINDS, Flow, RunSpec
 from longfat.study.catalog.kernels import KERNELS, OWN
+from longfat.study.changing import HOLDER
 from longfat.system.identity import KernelSource
 
 
@@ -77,6 +78,7 @@ def needed(spec: RunSpec) -> dict[str, str]:
     }
     egresses = [end.egress for link in spec.links for end in (link.a, link.b)]
     queues = [egress.queue for egress in egresses if egress.rate_bps is not None and egress.queue.kind != "pfifo"]
+    holding = any(end.egress.card and end.node.startswith(HOLDER) for link in spec.links for end in (link.a, link.b))
     uses = {
         Feature.TRANSFERS: any(flow.transfer_bytes is not None for flow in spec.flows),
         Feature.RATES: any(flow.rate_bps is not None for flow in spec.flows),
@@ -92,6 +94,8 @@ def needed(spec: RunSpec) -> dict[str, str]:
         Feature.PLAIN_RENO: any(node.recovery == "reno" for node in spec.nodes),
     }
     found |= {feature: str(feature) for feature, used in uses.items() if used}
+    if holding:
+        found[Feature.CARDS] = "aggregation of packets"
     for queue in queues:
         found[Feature.RED if queue.kind == "red" else Feature.QUEUES] = f"queues of kind {queue.kind}"
     if images := sorted({node.image for node in spec.nodes if node.image}):

@@ -20,6 +20,7 @@ from pydantic import Field
 from longfat.figures import style
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import WIDTH, FigureData, ascending
+from longfat.plan.holders import card_words
 from longfat.plan.model import Plan, PlannedRun
 from longfat.spec.network import Port, ports
 from longfat.spec.runspec import RunSpec, SentOverTcp
@@ -241,7 +242,7 @@ def _words(port: Sequence[Port]) -> str:
         f"{egress.queue.kind} of {size}" if rate else "",
         f"delay {_text(_span(port, lambda one: one.egress.delay_us), 1000)} ms" if egress.delay_us else "",
         egress.impairment.words if egress.impairment else "",
-        egress.card.words if egress.card else "",
+        card_words(port[0]),
         "rate of a trace" if egress.trace else "",
         f"changes {len(egress.changes)} times" if egress.changes else "",
         "drops one packet" if egress.drops else "",

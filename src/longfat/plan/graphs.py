@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from longfat.plan.courses import with_changes
+from longfat.plan.holders import holder, with_holder
 from longfat.spec.network import MIDDLE
 from longfat.spec.runspec import Egress, Interface, Link, Queue, Role
 from longfat.study.graphs import Graph, GraphLink
@@ -21,6 +22,7 @@ from longfat.study.study import HostSettings
 def graph_roles(graph: Graph, *, real_time: bool) -> dict[str, Role]:
     """Return the nodes with their roles: senders, routers, receivers."""
     delaying = [_delaying(number) for number, link in enumerate(graph.links) if _needs_node(link, real_time=real_time)]
+    delaying += [name for number, link in enumerate(graph.links, 1) for name in holder(link, number)]
     result: dict[str, Role] = dict.fromkeys(graph.senders, "sender")
     result |= dict.fromkeys([*graph.routers, *delaying], "router")
     return result | dict.fromkeys(graph.receivers, "receiver")
@@ -43,7 +45,8 @@ def graph_links(graph: Graph, hosts: HostSettings, *, real_time: bool) -> tuple[
     found: list[Link] = []
     for number, link in enumerate(graph.links):
         parts = 2 if _needs_node(link, real_time=real_time) else 1
-        found += with_changes(link, partial(lay, number), [(0, "a")], [(parts - 1, "b")])
+        *before, last = with_changes(link, partial(lay, number), [(0, "a")], [(parts - 1, "b")])
+        found += [*before, *with_holder(last, link, number + 1)]
     return tuple(found)
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from longfat.plan.courses import End, with_changes
 from longfat.plan.graphs import graph_links, graph_roles
+from longfat.plan.holders import holder, with_holder
 from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
 from longfat.study.graphs import Graph, ParkingLot
 from longfat.study.models import Drop
@@ -40,6 +41,7 @@ def nodes_of(topology: Named, *, real_time: bool) -> dict[str, Role]:
         result["delay"] = "router"
     if isinstance(topology, Dumbbell) and (topology.reverse_queue or (not delay_node and len(receivers) > 1)):
         result["switch2"] = "router"
+    result |= {name: "router" for number in range(len(receivers)) for name in holder(topology, number + 1)}
     return result | dict.fromkeys(receivers, "receiver")
 
 
@@ -51,7 +53,10 @@ def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, r
     delay_node = _needs_delay_node(topology, real_time=real_time)
     lay = _with_delay_node if delay_node else _with_delays
     ways = _ways(topology, delay_node=delay_node)
-    return with_changes(_with_own_rates(topology), lambda now: lay(now, hosts, drops), *ways)
+    laid = with_changes(_with_own_rates(topology), lambda now: lay(now, hosts, drops), *ways)
+    numbers = {name: number for number, name in enumerate(topology.sides[1], 1)}
+    last = ((link, numbers.get(link.b.node)) for link in laid)
+    return tuple(part for link, n in last for part in (with_holder(link, topology, n) if n else (link,)))
 
 
 def with_own_queues(links: tuple[Link, ...], lengths: Mapping[str, int]) -> tuple[Link, ...]:

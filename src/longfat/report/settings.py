@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longfat.dataset.load import Dataset
+from longfat.plan.holders import card_words
 from longfat.plan.model import Plan, PlannedRun
 from longfat.spec.network import Port, ports
 from longfat.spec.runspec import RunSpec, Scalar
@@ -112,7 +113,7 @@ def _port_text(port: Port) -> str:
     if egress.impairment:
         parts.append(egress.impairment.words)
     if egress.card:
-        parts.append(egress.card.words)
+        parts.append(card_words(port))
     if egress.policer:
         parts.append(f"policed to {egress.policer.rate_bps / 1e6:g} Mbit/s, {egress.policer.burst_bytes} B")
     if egress.trace:

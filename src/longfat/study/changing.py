@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a path's rate and delay during a run: steps, outages, traces of mahimahi.
+"""Changes of a path's rate and delay during a run: steps, outages, traces of mahimahi; and aggregation.
 
 Owns their keys, their checks, and the reading of traces.
 """
@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
+from longfat.spec.network import MIDDLE
 from longfat.spec.runspec import Trace
 from longfat.spec.units import Duration, Size
 from longfat.study.queues.kind import QueueKind
@@ -28,6 +29,8 @@ from longfat.study.schema.names import Path as KeyPath
 FOLDER = "folder"
 """Key of the study's folder in the validation context; traces are read from there."""
 LONGEST_TRACE_MS = 3_600_000
+HOLDER = f"{MIDDLE}h"
+"""Beginning of the name of a node that holds packets back: its two links count as one (spec/network.py)."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,9 @@ def _millisecond(line: str, where: str) -> int:
     return int(line)
 
 
+HoldTime = Annotated[Duration, f.Within("0 us", "1 s")]
+
+
 class Change(Closed):
     """New values of a path, from a given time on."""
 
@@ -115,6 +121,15 @@ class Changing(Closed):
         "the run lasts, over and over; each line is the millisecond in which a packet of 1500 bytes may leave",
     )
     reverse_trace: TraceName | None = Field(default=None, description="the same for the rate towards the senders")
+
+    aggregation: HoldTime | None = Field(
+        default=None,
+        description="time for which packets are held before their receiver, from the first one that arrives on; then "
+        "all leave together (default: none)",
+    )
+    reverse_aggregation: HoldTime | None = Field(
+        default=None, description="the same for packets that leave the receiver, such as its acknowledgments"
+    )
 
     @property
     def is_impaired(self) -> bool:

@@ -49,6 +49,7 @@ class Delay(Impaired):
         "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, delay_placement: forward, loss: 0.1 %, jitter: 2 ms}",
         "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, reverse_loss: 1 %, reverse_jitter: 2 ms, jitter_order: kept}",
         "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, overtaking: 1 %, reverse_overtaking: 1 %}",
+        "{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, aggregation: 2 ms, reverse_aggregation: 5 ms}",
     )
 
     kind: Literal["delay"] = Field(description="client1 and server with a delay element between")
