@@ -15,7 +15,7 @@ from longfat.cli import evidence
 from longfat.cli.verdicts import verdicts
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
-from longfat.evidence.criteria import read_criteria
+from longfat.evidence.criteria import read_criteria, with_present, write_criteria
 from longfat.evidence.judged import evidence_of
 from longfat.system.errors import StudyError
 
@@ -62,6 +62,15 @@ def test_a_later_change_is_named_unless_the_study_lists_it(study: Path, before: 
     assert line in printed(lambda out: verdicts(out, ["small"]))
     edit(study, before, after, CHANGE)
     assert younger(study) == ()
+
+
+@pytest.mark.parametrize("word", ["No", "Not", "Never", "Nowhere"])
+def test_a_change_that_is_recorded_with_as_many_runs_is_named(study: Path, word: str) -> None:
+    edit(study, "statement: ", f"statement: {word} ")
+    named, folder = younger(study), StudyFolder(study)
+    write_criteria(study, with_present(read_criteria(study), folder.claims, folder.study, {}, "2999-01-01"))
+    assert len(criteria(study).read_text(encoding="ascii").splitlines()) == 3
+    assert younger(study) == named
 
 
 def test_each_change_needs_its_own_entry(study: Path) -> None:

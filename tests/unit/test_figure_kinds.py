@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -318,6 +321,19 @@ figures:
     x: window in MiB
     y: first
     paper: no number stated
+  - heat: harms
+    title: the harm of a second flow
+    of: goodput[pairs, flow=stream1]
+    x: window in MiB
+    y: first
+    alone: goodput[direct, algorithm=standard]
+    paper: no number stated
+  - heat: delays
+    like: harms
+    title: the same for a metric of which less is better
+    alone: goodput[direct, standard]
+    better: less
+    paper: no number stated
   - timeseries: smoothed
     title: smoothed RTT of a run
     runs: direct, standard
@@ -341,11 +357,33 @@ def of_runs(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     return OpenedStudy(folder, StudyFolder(study))
 
 
-@pytest.mark.parametrize("artifact", ["boxes", "steps", "against", "cells"])
+@pytest.mark.parametrize("artifact", ["boxes", "steps", "against", "cells", "harms"])
 def test_figures_of_runs_have_a_row_for_each_valid_run(of_runs: OpenedStudy, artifact: str) -> None:
     data = of_runs.show(artifact).data
     assert len(data.rows) == 3 * 3 * 3  # algorithms, windows, repetitions
     assert len({row[2] for row in data.rows}) == len(data.rows)
+
+
+@pytest.mark.parametrize(
+    ("artifact", "harm"),
+    [("harms", lambda value, alone: (alone - value) / alone), ("delays", lambda value, alone: (value - alone) / value)],
+)
+def test_harm_is_relative_to_the_larger_metric(
+    of_runs: OpenedStudy, artifact: str, harm: Callable[[float, float], float]
+) -> None:
+    data = of_runs.show(artifact).data
+    assert len(data.rows) == 3 * 3 * 3 and data.columns[-3:] == ("goodput", "alone", "harm")
+    assert all(row[-1] == pytest.approx(harm(*row[-3:-1])) for row in data.rows)
+
+
+def test_each_cell_of_a_heat_map_opens_its_runs(of_runs: OpenedStudy) -> None:
+    drawing = of_runs.show("cells")
+    svg = image(drawing.figure, "svg").decode()
+    for first, window in itertools.product(("standard", "highspeed", "scalable"), (1, 4, 8)):
+        held = {"window": window << 20, "first": first}
+        own = [row[2][:12] for row in drawing.data.rows if row[3:5] == tuple(held.values())]
+        address = urlencode({"explore": "pairs", **held, "runs": ",".join(own)}, safe=",")
+        assert svg.count(address.replace("&", "&amp;")) == 1
 
 
 def test_boxes_stand_at_the_values_of_a_numeric_factor(of_runs: OpenedStudy) -> None:
@@ -388,6 +426,9 @@ def test_fairness_over_time_is_jains_index_of_the_rates_in_each_interval(of_runs
         (("against: goodput[pairs, flow=stream2]", "against: goodput[queues]"), "against"),
         (("    of: goodput[pairs]\n", "    of: goodput[pairs]\n    series: first\n"), "series"),
         (("what: srtt", "what: fairness"), "what"),
+        (("alone: goodput[direct, standard]", "alone: jain[direct]"), "alone"),
+        (("alone: goodput[direct, algorithm=standard]", "alone: goodput[direct, window=1 MiB]"), "alone"),
+        (("    y: first\n    paper", "    y: first\n    better: less\n    paper"), "better"),
     ],
 )
 def test_a_wrong_key_of_a_figure_of_runs_is_named(tmp_path: Path, change: tuple[str, str], key: str) -> None:

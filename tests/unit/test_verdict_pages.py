@@ -21,7 +21,17 @@ from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.evidence.store import EVIDENCE
 from longfat.report.findings import MODERN
 from longfat.report.forest import by_section, forest
-from longfat.report.markdown import BEGIN, END, PAGE, between, overview, renewed, studies_table, verdicts_page
+from longfat.report.markdown import (
+    BEGIN,
+    END,
+    FINDINGS,
+    PAGE,
+    between,
+    findings_page,
+    renewed,
+    studies_table,
+    verdicts_page,
+)
 from longfat.system.errors import StudyError
 
 ROOT = Path(__file__).parents[2]
@@ -72,9 +82,16 @@ def test_readme_and_notes_have_the_numbers_of_the_committed_evidence(folder: Pat
 
 
 def test_the_pages_over_all_studies_are_those_of_the_committed_evidence() -> None:
-    for page, lines in (("docs/findings.md", overview), ("README.md", studies_table)):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        assert text == between(text, lines(evidenced_papers(Console()))), "./just evidence merge writes it again"
+    papers = evidenced_papers(Console())
+    findings, readme = ((ROOT / page).read_text(encoding="utf-8") for page in (FINDINGS, README))
+    assert findings == findings_page(findings, papers), "./just evidence merge writes it again"
+    assert readme == between(readme, studies_table(papers)), "./just evidence merge writes it again"
+
+
+def test_numbers_in_findings_are_of_the_study_to_which_their_item_links() -> None:
+    page = (ROOT / FINDINGS).read_text(encoding="utf-8")
+    falsified = re.sub(r"\d(?=<!-- )", lambda digit: str((int(digit[0]) + 3) % 10), page)
+    assert falsified != page == findings_page(falsified, evidenced_papers(Console()))
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)

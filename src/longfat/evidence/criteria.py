@@ -113,8 +113,8 @@ def count_rows(claims: Iterable[Claim], study: Study, rows: Rows) -> Mapping[str
 def younger(claims: Sequence[Claim], study: Study, rows: Rows, records: Records) -> Iterator[str]:
     """Yield a line for each difference of a claim's criterion from its earliest record that `changes` lacks.
 
-    A claim without rows is not compared. Each change needs its own entry in ``changes``, dated on or after the day of
-    the earliest record.
+    A claim without rows is not compared. Of several earliest records a different one counts. Each change needs its own
+    entry in ``changes``, dated on or after the day of the earliest record.
     """
     counts, now = count_rows(claims, study, rows), decisive(claims)
     for claim in claims:
@@ -123,8 +123,9 @@ def younger(claims: Sequence[Claim], study: Study, rows: Rows, records: Records)
             yield f"{claim.id}: no criterion was recorded before {counts[claim.id]} runs of it were evidence"
         if not known or not counts[claim.id]:
             continue
-        first = known[0]
-        different = {one.sha256 for one in known} | {digest(now[claim.id])}
+        present = digest(now[claim.id])
+        first = max((one for one in known if one.rows == known[0].rows), key=lambda one: one.sha256 != present)
+        different = {one.sha256 for one in known} | {present}
         listed = sum(change.date >= first.day for change in claim.changes)
         if len(different) - 1 > listed:
             yield from differences(claim.id, first.criterion, now[claim.id])

@@ -81,13 +81,20 @@ class FigureData:
 
 
 def link_runs(
-    axes: Axes, x: float, y: float, width: float, experiment: str, held: Mapping[str, Any], runs: Sequence[str]
+    axes: Axes,
+    x: float,
+    y: float,
+    width: float,
+    experiment: str,
+    held: Mapping[str, Any],
+    runs: Sequence[str],
+    bottom: float = 0.0,
 ) -> None:
-    """Put an invisible mark over a bar or point, which in a report opens these runs in the explorer."""
+    """Put an invisible mark over a bar, cell or point, which in a report opens these runs in the explorer."""
     ids = ",".join(run_id[:EXPLORED_DIGITS] for run_id in runs)
     address = "#" + urlencode({"explore": experiment, **held, "runs": ids}, safe=",")
     if width:
-        axes.fill_between([x - width / 2, x + width / 2], y, alpha=0, urls=[address])
+        axes.fill_between([x - width / 2, x + width / 2], y, bottom, alpha=0, urls=[address])
     else:
         axes.scatter([x], [y], s=90, alpha=0, urls=[address])
 

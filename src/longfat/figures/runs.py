@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -35,12 +35,13 @@ from longfat.figures.parts import (
     label_axes,
     labelled,
     legend,
+    link_runs,
     series_order,
     tick,
 )
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
-from longfat.metrics.quantities import metric_of_run
+from longfat.metrics.quantities import measure, metric_of_run
 from longfat.relations.bind import experiment_named
 from longfat.relations.nodes import Expression
 from longfat.relations.syntax import parse_term
@@ -49,6 +50,7 @@ from longfat.study.schema.names import Finding
 from longfat.study.study import Study
 
 WIDE = 50  # letters along an axis; with more they stand upright
+LINE = 0.23  # least height of a cell of a heat map in inches
 DECADES = 30.0  # ratio of the values of a factor from which its axis is logarithmic
 
 
@@ -203,37 +205,89 @@ class Plane(Runs):
 
 
 class Heat(Runs):
-    """The mean of a metric for each pair of values of two factors, as colours and numbers."""
+    """The mean of a metric for each pair of values of two factors, as colours and numbers, or the harm to it."""
 
     artifact: f.Name = Field(alias="heat")
     x: AxisText = Field(description="a factor, with the unit of its axis")
     y: AxisText = Field(description="another factor, with the unit of its axis")
+    alone: TermText | None = Field(None, description="the metric without competition: draw the harm instead")
+    better: Literal["more", "less"] = Field("more", description="the better direction of the metric, for harm")
 
     def faults(self) -> Iterator[Finding]:
         """Yield keys that this kind does not have."""
         if self.series:
             yield Finding(("series",), "is not a key of heat; x and y are its factors")
+        if self.alone and parse_term(self.alone).metric != parse_term(self.of).metric:
+            yield Finding(("alone",), f"must be of the metric {parse_term(self.of).metric!r} as `of`")
+        if "better" in self.model_fields_set and not self.alone:
+            yield Finding(("better",), "needs alone")
+
+    def findings(self, study: Study) -> Iterator[Finding]:
+        """Yield unknown names."""
+        yield from super().findings(study)
+        if self.alone:
+            yield from selection_findings(self.alone, "alone", study)
+
+    def expressions(self) -> Iterator[Expression]:
+        """Yield its metric, and the metric without competition."""
+        yield from super().expressions()
+        if self.alone:
+            yield parse_term(self.alone)
+
+    def data(self, sources: Sources) -> FigureData:
+        """Compute the value of each valid run; with ``alone`` the value alone and the harm follow it.
+
+        Harm (Ware, Mukerjee, Seshan and Sherry, HotNets 2019) to a metric of which more is better is
+        (alone - value) / alone, else (value - alone) / value. The runs alone are those with the same values of x and y
+        as far as their experiment has these factors.
+        """
+        data = super().data(sources)
+        if not self.alone:
+            return data
+        selection = selected(self.alone, sources.study)
+        factors = experiment_named(selection.experiment, sources.study).factors
+        rows = []
+        for row in data.rows:
+            chosen = selection
+            for name, value in zip(self.held, row[3:5], strict=True):
+                chosen = chosen.narrowed(name, value) if name in factors else chosen
+            with suppress(NoValue):
+                alone, value = measure(sources.grounds.dataset, chosen, 1).value, float(row[-1])
+                worse, base = (alone - value, alone) if self.better == "more" else (value - alone, value)
+                if base > 0:
+                    rows.append((*row, _nine(alone), _nine(worse / base)))
+        return FigureData((*data.columns, "alone", "harm"), tuple(rows))
 
     @property
     def held(self) -> tuple[str, ...]:
         """The factors in its data."""
         return (axis(self.x)[0], axis(self.y)[0])
 
+    def height(self, data: FigureData, sources: Sources) -> float:
+        """Return the height of the drawing in inches, with room for a line in each cell."""
+        return max(super().height(data, sources), 1.8 + LINE * len({row[4] for row in data.rows}))
+
     def draw(self, canvas: Canvas, data: FigureData, sources: Sources) -> None:
         """Draw a cell for each pair of values."""
         axes = canvas.add_subplot()
         cells: dict[tuple[Any, Any], list[float]] = {}
+        behind: dict[tuple[Any, Any], list[str]] = {}
         for row in data.rows:
             cells.setdefault((row[3], row[4]), []).append(row[-1])
+            behind.setdefault((row[3], row[4]), []).append(row[2])
         xs, ys = (sorted({pair[side] for pair in cells}, key=ascending) for side in (0, 1))
         means = np.array([[np.mean(cells[x, y]) if (x, y) in cells else np.nan for x in xs] for y in ys])
         picture = axes.imshow(means, origin="lower", aspect="auto", cmap="viridis")
         middle = (np.nanmin(means) + np.nanmax(means)) / 2
+        digits = "z.2f" if self.alone else ".3g"
         for (row, column), value in np.ndenumerate(means):
+            text = "" if np.isnan(value) else f"{value:{digits}}"
             ink = "white" if value < middle else style.INK
-            axes.text(
-                column, row, "" if np.isnan(value) else f"{value:.3g}", ha="center", va="center", color=ink, fontsize=7
-            )
+            axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=7)
+        experiment = selected(self.of, sources.study).experiment
+        for (x, y), runs in behind.items():
+            held = dict(zip(self.held, (x, y), strict=True))
+            link_runs(axes, xs.index(x), ys.index(y) + 0.5, 1, experiment, held, runs, ys.index(y) - 0.5)
         units = [axis(text)[1] for text in (self.x, self.y)]
         axes.set_xticks(range(len(xs)), [tick(x, units[0]) for x in xs])
         if sum(len(tick(x, units[0])) for x in xs) > WIDE:
@@ -241,7 +295,8 @@ class Heat(Runs):
         axes.set_yticks(range(len(ys)), [tick(y, units[1]) for y in ys])
         axes.grid(visible=False)
         metric = METRICS[parse_term(self.of).metric]
-        canvas.colorbar(picture, ax=axes, label=labelled(metric.meaning, metric.unit))
+        meaning = f"harm to the {metric.meaning}" if self.alone else labelled(metric.meaning, metric.unit)
+        canvas.colorbar(picture, ax=axes, label=meaning)
         names = [labelled(name.replace("_", " "), unit) for name, unit in zip(self.held, units, strict=True)]
         label_axes(axes, self.labels or Labels(x=names[0], y=names[1]))
         legend(canvas, f"mean of {counted([len(values) for values in cells.values()])} runs in each cell")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Markdown pages from the committed evidence: VERDICTS.md, numbers in README.md, and docs/findings.md.
 
-In README.md and docs/findings.md it updates the part between two marks, and in README.md also each number that is
-followed by an expression of relations in a comment: ``955<!-- goodput[txqueuelen, scalable, txqueuelen=100] -->``.
+In README.md and docs/findings.md it updates the part between two marks, and each number that is followed by an
+expression of relations in a comment: ``955<!-- goodput[txqueuelen, scalable, txqueuelen=100] -->``. In docs/findings.md
+the study is the one to which the item of a list links first.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ PAGE = "VERDICTS.md"
 FINDINGS = "docs/findings.md"
 BEGIN, END = "<!-- from the evidence, by ./just evidence merge -->", "<!-- end of what is from the evidence -->"
 UNKNOWN = "?"
+_ITEM = re.compile(r"^- \[[^]]*\]\(\.\./experiments/([^/)]+)/.*?(?=^- |^$|\Z)", re.DOTALL | re.MULTILINE)
 _NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->")
 
 
@@ -48,7 +50,16 @@ def write_study_pages(one: Evidenced, modern: Evidenced | None) -> None:
 def write_overviews(root: Path, every: Sequence[Evidenced]) -> None:
     """Renew the tables of all studies in the repository's README.md and docs/findings.md, if these exist."""
     _renew(root / README, lambda text: between(text, studies_table(every)))
-    _renew(root / FINDINGS, lambda text: between(text, overview(every)))
+    _renew(root / FINDINGS, lambda text: findings_page(text, every))
+
+
+def findings_page(text: str, every: Sequence[Evidenced]) -> str:
+    """Return docs/findings.md with the numbers of the evidence. Raises StudyError for a faulty expression."""
+    studies = {one.folder.name: one for one in every}
+    text = between(text, overview(every))
+    return _ITEM.sub(
+        lambda item: _numbers(item[0], studies[item[1]], FINDINGS) if item[1] in studies else item[0], text
+    )
 
 
 def _renew(path: Path, new: Callable[[str], str]) -> None:
@@ -149,7 +160,10 @@ def _headlines(one: Evidenced, rule: str) -> list[str]:
 
 def renewed(text: str, one: Evidenced, modern: Evidenced | None, page: str = README) -> str:
     """Return the text of a page with the numbers of the evidence. Raises StudyError for a faulty expression."""
-    text = between(text, _section(one, modern))
+    return _numbers(between(text, _section(one, modern)), one, page)
+
+
+def _numbers(text: str, one: Evidenced, page: str) -> str:
     return _NUMBER.sub(lambda found: f"{_value(found, one, page)}<!-- {found['expression']} -->", text)
 
 
