@@ -25,7 +25,7 @@ _COLUMNS: dict[str, tuple[type[Quantity], int]] = {
     "rate": (Rate, 10**12),
     "rtt": (Duration, 3_600_000_000),
 }
-"""Kind and largest value of each column, in base units; times may be those of a clock."""
+"""Kind and largest value of each column, in base units; times may be UNIX timestamps."""
 _LONGEST_US = 3_600_000_000
 _HEAD = re.compile(r"\s*([a-z]+)\s*\(([^()]+)\)\s*")
 _NUMBER = re.compile(r"\s*\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
