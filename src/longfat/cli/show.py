@@ -137,6 +137,10 @@ def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[Setting]
             }
         drawn = ("clock_ppb", "distance_ns", "processing_ns")
         declared |= {key: value for key in drawn if (value := getattr(egress, key))}
+        if egress.card and egress.card.moderation_us:  # interrupts, or aggregation
+            declared["held_us"] = egress.card.moderation_us
+            slots = [one["slot"] // 1000 for one in found.get("card", ()) if "slot" in one]
+            found = found | {"held_us": slots[0] if slots else None}
         yield from _compared(name, declared, found, ("drops", "sent_bytes"))
 
 

@@ -128,7 +128,8 @@ def _port_text(port: Port) -> str:
     if egress.trace:
         parts.append(f"rate of the trace {egress.trace.sha256[:12]}")
     if egress.changes:
-        parts.append("changes at " + ", ".join(f"{change.at_us / 1e6:g} s" for change in egress.changes))
+        times = [f"{change.at_us / 1e6:g} s" for change in egress.changes]
+        parts.append(f"changes at {', '.join(times[:10])}{f' and {len(times) - 10} later times' * (len(times) > 10)}")
     if egress.drops:
         dropped = (f"packet {drop.packet} after {drop.at_us / 1e6:g} s" for drop in egress.drops)
         parts.append(f"dropped: {', '.join(dropped)}")
