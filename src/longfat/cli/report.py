@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import wrap
+from textwrap import shorten, wrap
 
 from rich.console import Console
 from rich.table import Column, Table
@@ -47,6 +47,7 @@ from longfat.system.events import EventSink
 
 RUNS = "dataset/runs.parquet"
 WIDTH, WIDTH_OF_ID = 110, 26  # columns of the table in a file, and of an id, which breaks at its hyphens
+TWO_LINES = 60  # letters of a statement or reason in two lines of the table; the report has the whole text
 UNPLANNED = "the lock has no"  # reason of a claim whose runs `--only` left out
 DOUBTFUL = ("not reproduced", "undecided")
 
@@ -175,8 +176,12 @@ def print_verdicts(
     for verdict, name in zip(rows, names, strict=True):
         word = Text(verdict.verdict, style=COLOURS[verdict.verdict])
         word.append(f"\n{verdict.why}" if verdict.why else "", style="default")
-        stated = [Text(verdict.paper)] if header.paper else []
-        table.add_row(Text("\n".join(name)), word, *stated, Text(measured(verdict)))
+        texts = [verdict.paper, measured(verdict)] if header.paper else [measured(verdict)]
+        numbers = verdict.deciding is not None and verdict.deciding.mean is not None
+        if not every:
+            short = [shorten(text, TWO_LINES, placeholder=" ...") for text in texts]
+            texts = [*short[:-1], texts[-1] if numbers else short[-1]]
+        table.add_row(Text("\n".join(name)), word, *map(Text, texts))
     if rows:
         if not console.is_terminal:
             console.width = max(console.width, WIDTH)
