@@ -92,5 +92,5 @@ def _judge_again(kind: str, copy: Path) -> None:
             shutil.rmtree(results / "checksums")
     answer = reproduced(results)
     page = (results / "report.html").read_text(encoding="utf-8")
-    said = re.search(r"recorded when it was first judged, after its runs|have changed since", page)
+    said = re.search(r"recorded when they were first judged, after the runs|have changed since", page)
     assert said, f"{kind}: {answer.output}"

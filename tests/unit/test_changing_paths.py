@@ -93,12 +93,58 @@ def test_a_trace_that_cannot_be_read_names_its_line(tmp_path: Path, content: str
         ("trace: some.trace\n      changes: [{at: 1 s, rate: 1 Mbit/s}]", "changes[0].rate"),
         ("loss: 1 %\n      changes: [{at: 1 s, rtt: 10 ms}]", "changes[0].rtt"),
         ("changes: [{at: 1 s, rtt: 3 us}]", "changes[0].rtt"),
+        ("trace: some.csv\n      loss: 1 %", "trace"),
+        ("trace: some.csv\n      changes: [{at: 1 s, outage: 1 s}]", "trace"),
+        ("reverse_queue: {limit: 10}\n      reverse_trace: some.csv", "reverse_trace"),
     ],
 )
 def test_changes_that_cannot_be_are_refused(tmp_path: Path, keys: str, key: str) -> None:
     (tmp_path / "some.trace").write_text("1\n")
+    (tmp_path / "some.csv").write_text("rtt (ms),time (s),rate (Mbit/s)\n2,0,3\n")
     (problem,) = problems(tmp_path, keys)
     assert problem.startswith(f"experiments[0].topology.{key}: ")
+
+
+def test_a_series_repeats_from_its_first_row_to_the_end_of_the_run(tmp_path: Path) -> None:
+    rows = ["1700000000.25,8,21.0011", "1700000000.55,0,21", "1700000000.75,0.5,44"]
+    (tmp_path / "leo.csv").write_text("\r\n".join(["time (s),rate (Mbit/s),rtt (ms)", *rows]))
+    spec = planned(tmp_path, "trace: leo.csv")
+    there, back = (port_of(spec, *ends).egress.changes for ends in (("switch", "server"), ("server", "switch")))
+    assert [(one.at_us, one.rate_bps, one.held) for one in there] == [
+        (0, 8 * MBPS, False),
+        (300_000, None, True),
+        (500_000, 500_000, False),
+        (700_000, 8 * MBPS, False),
+    ]
+    assert [(one.at_us, one.delay_us, one.rate_bps) for one in back] == [
+        (0, 10_500, None),
+        (500_000, 22_000, None),
+        (700_000, 10_500, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("", "line 1"),
+        ("time (s)\n1\n", "line 1"),
+        ("time (s),rate (MB/s)\n0,1\n", "line 1"),
+        ("time (s),rate (Mbit/s),time (ms)\n0,1,1\n", "line 1"),
+        ("time (s),rate (Mbit/s)\n0,1\n1\n", "line 3"),
+        ("time (s),rate (Mbit/s)\n0,1\n1,-2\n2,x\n", "line 4"),
+        ("time (s),rate (Tbit/s)\n0,1\n1,1.5\n", "line 3"),
+        ("time (s),rate (Mbit/s)\n3,1\n3,2\n", "line 3"),
+        ("time (s),rate (Mbit/s)\n0,1\n3700,2\n", "line 3"),
+        ("time (s),rate (Mbit/s)\n0,0\n", "line 2"),
+        ("time (s),rate (Mbit/s)\n", "line 2"),
+        ("time (us),rate (Mbit/s)\n0,1\n1,2\n", "steps"),
+        ("time (s),rate (Mbit/s)\n" + "0,1\n" * 40_000, "rows"),
+    ],
+)
+def test_a_series_that_cannot_be_read_names_its_line(tmp_path: Path, content: str, named: str) -> None:
+    (tmp_path / "bad.csv").write_text(content)
+    (problem,) = problems(tmp_path, "trace: bad.csv")
+    assert problem.startswith("experiments[0].topology.trace: ") and named in problem
 
 
 @pytest.mark.parametrize(

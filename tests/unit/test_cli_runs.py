@@ -77,7 +77,10 @@ def test_show_has_settings_declared_and_achieved_metrics_and_files(root: Path) -
     (goodput,) = (one["achieved"] for one in facts["settings"] if one["name"] == "goodput_bps")
     assert goodput / 1e6 == pytest.approx(facts["metrics"]["goodput"])
     assert {"spec.json", "run.json", "sockets.csv"} <= {file["name"] for file in facts["files"]}
-    assert facts["run"] in call("show", short).output
+    shown = call("show", short).output
+    assert facts["run"] in shown
+    assert f"{rates[0][0] / 1e6:.7g} Mbit/s" in shown
+    assert "rate_bps" not in shown
 
 
 def test_again_is_the_same_to_the_byte(root: Path) -> None:

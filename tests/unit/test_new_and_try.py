@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from longfat.cli import app
 from longfat.cli.chart import ROWS, lines_of
 from longfat.cli.study import Choices, require_effects, resolve
-from longfat.cli.trial import PROGRAM, QUEUES, read_trial, write_trial
+from longfat.cli.trial import PROGRAM, QUEUES, read_trial
 from longfat.data.study_folder import StudyFolder
 from longfat.study.load import load_study
 from longfat.system.errors import StudyError
@@ -69,10 +69,8 @@ def test_options_make_a_sound_study_with_a_run_for_each_point(
     flows: int,
 ) -> None:
     given = {"rate": rate, "rtt": "20,40ms", "buffer": buffer, "queue": queue, "loss": "0.2%", "duration": "3s"}
-    trial = read_trial([own.get(one, one) for one in algorithms], given, flows, together, 2)
-    place = tmp_path_factory.mktemp("trial") / "mine"
-    place.mkdir()
-    write_trial(trial, "mine", place)
+    place = tmp_path_factory.mktemp("trial")
+    read_trial([own.get(one, one) for one in algorithms], given, flows, together, 2, place)
     study = StudyFolder(place)
     study.check()
     require_effects(study)
@@ -82,12 +80,34 @@ def test_options_make_a_sound_study_with_a_run_for_each_point(
     assert len(runs) == 2 * points * (1 if together else len(algorithms))
 
 
-def test_every_faulty_option_is_named_at_once() -> None:
+def test_every_faulty_option_is_named_at_once(root: Path) -> None:
     given = {"rate": "30", "rtt": "4 mbit", "buffer": "much", "queue": "pfifo,cdl", "loss": "some", "duration": "3"}
     with pytest.raises(StudyError) as raised:
-        read_trial(["cubc", "absent.c", "cubic", "cubic"], given, 1, False, 1)
+        read_trial(["cubc", "absent.c", "cubic", "cubic"], given, 1, False, 1, root)
     places = ["--rate", "--rtt", "--loss", "--buffer", "--duration", "--queue", "ALGORITHM", "absent.c", "ALGORITHM"]
     assert [problem.file for problem in raised.value.problems] == places
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.fixed_dictionaries(
+        {
+            "rate": st.sampled_from(["0bit", "20mbit,0mbit", "2Tbit/s"]),
+            "loss": st.sampled_from(["101%", "1%,300%"]),
+            "buffer": st.sampled_from(["0", "0ms,7ms", "3000000"]),
+            "duration": st.sampled_from(["0s", "200min"]),
+        }
+    )
+)
+def test_values_that_no_study_allows_are_named_by_their_options(root: Path, given: dict[str, str]) -> None:
+    with pytest.raises(StudyError) as raised:
+        read_trial(["cubic"], {"rtt": "9ms", "queue": "pfifo", **given}, 1, False, 1, root)
+    assert {problem.file for problem in raised.value.problems} == {f"--{name}" for name in given}
+
+
+def test_a_faulty_trial_leaves_no_study(root: Path) -> None:
+    assert call("try", "bic", "--buffer", "0bdp", "--as-study", "kept")[0] == 2
+    assert not (root / "experiments").exists()
 
 
 def test_a_trial_prints_curves_and_a_table_and_can_be_kept_as_a_study(root: Path) -> None:

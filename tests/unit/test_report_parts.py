@@ -97,7 +97,10 @@ def test_the_explorer_has_every_sample_of_every_run(tmp_path: Path) -> None:
     build_dataset(tmp_path)
     judge_study(tmp_path, study)
     plan, dataset = read_lock(tmp_path / "lock.json"), load_dataset(tmp_path)
-    data = json.loads(zlib.decompress(base64.b64decode(explorer_data(plan, dataset, {"fig-1": ("delay",)}, {}, {}))))
+    labels = {"delay": {"loss": {10_000: "1 %", 7: "7"}}}
+    packed = explorer_data(plan, dataset, {"fig-1": ("delay",)}, {}, {}, labels)
+    data = json.loads(zlib.decompress(base64.b64decode(packed)))
+    assert data["labels"] == {"delay": [["loss", [[10_000, "1 %"]]]]}, "a label that differs from the number"
     assert {run["experiment"] for run in data["runs"]} == {"delay", "one-drop"}
     tables = {"sockets": 0, "queues": 0, "cca_state": 0}
     for series in data["series"]:

@@ -100,6 +100,13 @@ def test_each_bit_leaves_at_the_rate_of_its_time_and_none_overtakes() -> None:
         assert abs(8 * sent - offered) <= len(changes) + 1  # a part of a bit is cut at each change
 
 
+SERIES = """\
+time (s),rate (Mbit/s),rtt (ms)
+0.1,17,30
+0.5,0,30
+0.62,6.5,61
+1.3,9,24
+"""
 STUDY = """\
 format: 2
 study: example
@@ -129,6 +136,11 @@ experiments:
         - {at: 4 s, rate: 20 Mbit/s, rtt: 80 ms}
     flows: [{name: flow, algorithm: standard}]
     probes: {queues: 20 ms}
+  - id: series
+    path: line
+    topology: {trace: satellite.csv}
+    flows: [{name: flow, algorithm: standard, duration: 4 s}]
+    probes: {queues: 20 ms}
   - id: seldom
     path: line
     topology: {trace: seldom.trace}
@@ -142,6 +154,7 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunSpec]:
     # None to three packets in a millisecond, 1.4 of them on average, and a tenth of each second none at all.
     lines = [ms for ms in range(1, 1001) for _ in range((ms * 7919 + ms // 13) % 4) if not 500 <= ms < 600]
     (folder / "radio.trace").write_text("\n".join(map(str, lines)) + "\n")
+    (folder / "satellite.csv").write_text(SERIES)
     (folder / "seldom.trace").write_text("4\n9\n")
     return {name.split()[0]: spec for name, spec in planned(folder / "study.yaml", STUDY).items()}
 
@@ -153,15 +166,18 @@ def carried(rows: list[dict[str, Any]]) -> Iterator[tuple[int, int, int]]:
             yield row["t_us"], then["t_us"], then["sent_bytes"] - row["sent_bytes"]
 
 
-def test_a_trace_carries_what_it_lists(specs: dict[str, RunSpec], tmp_path: Path) -> None:
-    spec = specs["trace"]
+@pytest.mark.parametrize("name", ["trace", "series"])
+def test_a_trace_carries_what_it_lists(specs: dict[str, RunSpec], tmp_path: Path, name: str) -> None:
+    spec = specs[name]
     parsed = done(spec, tmp_path / "run")
-    (port,) = (port for port in lay_out(spec).ports["switch"] if port.egress.trace)
+    (port,) = (port for port in lay_out(spec).ports["switch"] if port.egress.trace or port.egress.changes)
     ways = steps(port.egress, spec.end_us)
     found = list(carried(samples(parsed, spec, "switch")))
     assert len(found) > 50
     for since_us, until_us, size in found:
         assert abs(size - capacity_bits(ways, until_us, since_us) / 8) <= port.frame_bytes, since_us
+    received = sum(report["goodput_bps"] for report in parsed.reports) * spec.end_us / 8e6
+    assert 0 < received < capacity_bits(ways, parsed.end_us or spec.end_us) / 8
 
 
 def test_after_the_measurement_nothing_leaves_faster_than_the_trace_lets_it(

@@ -29,6 +29,7 @@ from longfat.plan.lockfile import LOCK, write_lock
 from longfat.spec.network import lay_out
 from longfat.spec.runspec import RunSpec
 
+SHOWN = {"bps": (1e6, "Mbit/s"), "us": (1e3, "ms")}  # units of settings on the screen, by suffix in the data
 _WORDS = {"ok": "valid: every gate passed", "missing": "not run"}
 _COLOURS = {"ok": "green", "missing": None}
 
@@ -136,6 +137,10 @@ def _interfaces(spec: RunSpec, achieved: Mapping[str, Any]) -> Iterator[Setting]
             }
         drawn = ("clock_ppb", "distance_ns", "processing_ns")
         declared |= {key: value for key in drawn if (value := getattr(egress, key))}
+        if egress.card and egress.card.moderation_us:  # interrupts, or aggregation
+            declared["held_us"] = egress.card.moderation_us
+            slots = [one["slot"] // 1000 for one in found.get("card", ()) if "slot" in one]
+            found = found | {"held_us": slots[0] if slots else None}
         yield from _compared(name, declared, found, ("drops", "sent_bytes"))
 
 
@@ -228,7 +233,14 @@ def _setting_rows(settings: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, 
     for one in settings:
         if one["declared"] or one["achieved"]:
             part = "" if one["part"] == before else one["part"]
-            yield part, one["name"], *map(_plain, (one["declared"], one["achieved"]))
+            name, _, suffix = one["name"].rpartition("_")
+            factor, unit = SHOWN.get(suffix, (1, ""))
+            numbers = [one[side] for side in ("declared", "achieved")]
+            if unit and all(isinstance(value, int | float) or value is None for value in numbers):
+                texts = ["" if value is None else f"{value / factor:.7g} {unit}" for value in numbers]
+                yield part, name.replace("_", " "), *texts
+            else:
+                yield part, one["name"], *map(_plain, numbers)
             before = one["part"]
 
 

@@ -6,12 +6,13 @@ Owns the text of its manifest and figures, and reports all faults of the options
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.data.study_folder import FIGURES, MANIFEST
+from longfat.data.study_folder import FIGURES, MANIFEST, StudyFolder
 from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size
 from longfat.study.catalog.ccas import CCAS
 from longfat.study.queues.limit import Products
@@ -19,10 +20,21 @@ from longfat.study.schema.names import unknown
 from longfat.system.errors import Problem, RigError, StudyError
 from longfat.system.trust import agree
 
-QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie", "sfq")
+QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie")
 """The kinds of queue that need no setting except a limit."""
 PROGRAM = ("send", "receive")  # the files in the folder of a program
-FASTER = 10  # hosts send at this multiple of the largest rate, so that packets wait in the bottleneck
+FASTER = (
+    10  # hosts send at this multiple of the largest rate, up to the fastest, so that packets wait in the bottleneck
+)
+FASTEST = Rate.parse("1 Tbit/s").value
+_STAND_INS = {
+    "rate": ("100 Mbit/s",),
+    "rtt": ("50 ms",),
+    "duration": ("10 s",),
+}  # for faulty values, to find more faults
+_OPTIONS = {name: name for name in ("rate", "rtt", "loss", "buffer", "duration")} | {
+    "limit": "buffer"
+}  # by a key's word
 _NAMES = {"mbps": "Mbit/s", "gbps": "Gbit/s", "kbps": "kbit/s"}
 
 
@@ -65,9 +77,12 @@ class Trial:
 
 
 def read_trial(
-    algorithms: Sequence[str], given: Mapping[str, str], flows: int, together: bool, repetitions: int
+    algorithms: Sequence[str], given: Mapping[str, str], flows: int, together: bool, repetitions: int, folder: Path
 ) -> Trial:
-    """Return the trial that the options describe. Raises StudyError with every faulty option."""
+    """Return the trial that the options describe, and write its study into ``folder``, which is new.
+
+    Raises StudyError with every faulty option, RigError.
+    """
     problems: list[Problem] = []
 
     def values(option: str, *kinds: type[Quantity], bare: bool = False) -> tuple[str, ...]:
@@ -75,7 +90,7 @@ def read_trial(
             return _values(given[option], *kinds, bare=bare)
         except StudyError as error:
             problems.append(Problem(f"--{option}", None, "", error.message, error.hint))
-            return ("",)
+            return _STAND_INS.get(option, ())
 
     path = {
         "rate": values("rate", Rate),
@@ -90,13 +105,29 @@ def read_trial(
     problems += [
         Problem("--queue", None, "", *unknown("queue", name, QUEUES)) for name in path["queue"] if name not in QUEUES
     ]
-    problems += (problem for one in algorithms for problem in _faults(one))
-    trial = Trial(tuple(algorithms), path, flows, together, durations[0], repetitions)
-    if len(trial.names) < len(algorithms):
+    path["queue"] = tuple(name for name in path["queue"] if name in QUEUES) or QUEUES[:1]
+    faults = {one: list(_faults(one)) for one in algorithms}
+    problems += (problem for found in faults.values() for problem in found)
+    sound = tuple(one for one in algorithms if not faults[one]) or ("reno",)
+    trial = Trial(sound, path, flows, together, durations[0], repetitions)
+    if len(trial.names) < len(sound):
         problems.append(Problem("ALGORITHM", None, "", "two algorithms have the same name", "name each once"))
+    write_trial(trial, folder.name, folder)
+    problems += _faults_of_study(folder)
     if problems:
-        raise StudyError("the trial cannot be made", problems=tuple(problems))
+        raise StudyError("the trial cannot be made", problems=tuple(dict.fromkeys(problems)))
     return trial
+
+
+def _faults_of_study(folder: Path) -> Iterator[Problem]:
+    """Yield the faults that the study of a trial has, each at the option from which it comes."""
+    try:
+        _ = StudyFolder(folder).study
+    except StudyError as error:
+        for problem in error.problems:
+            options = [_OPTIONS[word] for word in re.findall(r"[a-z]+", problem.key) if word in _OPTIONS]
+            message = re.sub(r"^as [^:]*: ", "", problem.message)  # of a swept value
+            yield Problem(f"--{options[-1]}", None, "", message, problem.hint) if options else problem
 
 
 def _faults(given: str) -> Iterator[Problem]:
@@ -194,7 +225,7 @@ def _topology(trial: Trial) -> Iterator[str]:
     """Yield the keys of the path, with the first of several values."""
     fastest = max(Rate.parse(rate).value for rate in trial.path["rate"])
     senders = trial.flows * (len(trial.names) if trial.together else 1)
-    yield f"kind: dumbbell, rate: {trial.path['rate'][0]}, host_rate: {Rate(FASTER * fastest)}"
+    yield f"kind: dumbbell, rate: {trial.path['rate'][0]}, host_rate: {Rate(min(FASTER * fastest, FASTEST))}"
     yield f"rtt: {trial.path['rtt'][0]}, senders: {senders}"
     yield f"bottleneck_queue: {{{_queue(trial, trial.path['queue'][0], trial.path['buffer'][:1])}}}"
     if trial.path["loss"]:

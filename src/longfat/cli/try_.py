@@ -55,16 +55,11 @@ def try_(
 ) -> bool:
     """Run algorithms on a path and print their curves; several values of an option, such as 10,100mbit, are a sweep."""
     given = {"rate": rate, "rtt": rtt, "buffer": buffer, "queue": queue, "loss": loss, "duration": duration}
-    trial = read_trial(algorithms, given, flows, together, repetitions)
-    home = repository_root() / "results"
-    if as_study:
-        folder = make_study(as_study, lambda place: write_trial(trial, as_study, place))
-    else:
-        shutil.rmtree(home / NAME / "study", ignore_errors=True)
-        (home / NAME / "study" / NAME).mkdir(parents=True)
-        folder = StudyFolder(home / NAME / "study" / NAME)
-        write_trial(trial, NAME, folder.path)
-    _ = folder.study  # raises; figures are checked when they are drawn, after the curves
+    place = repository_root() / "results" / NAME / "study" / NAME
+    shutil.rmtree(place.parent, ignore_errors=True)
+    place.mkdir(parents=True)
+    trial = read_trial(algorithms, given, flows, together, repetitions, place)
+    folder = make_study(as_study, lambda new: write_trial(trial, as_study, new)) if as_study else StudyFolder(place)
     with open_results(results_path(folder, None, backend)) as results, listen(results, out) as events:
         run_study(folder, Choices("paper"), Machine(backend, jobs), results, events)
         valid = build_dataset(results.path).valid

@@ -67,7 +67,7 @@ OF_KERNELS = tuple(SCHEMAS["sockets"].names[SCHEMAS["sockets"].get_field_index("
 """Columns of ``sockets`` that simulators lack; the last one is derived from others."""
 
 SENTINELS: Mapping[str, int] = {name: keys["none"] for name, keys in _COLUMNS.items() if "none" in keys}
-"""Numbers that stand for a missing value in the kernel: null in a frame."""
+"""The number that the kernel reports for a missing value, by column: null in a frame."""
 
 STATES: Mapping[str, Mapping[str, str]] = _FILE["names"]
 """Names of the kernel's numbers, by column."""

@@ -28,7 +28,7 @@ def graph_roles(graph: Graph, *, real_time: bool) -> dict[str, Role]:
     return result | dict.fromkeys(graph.receivers, "receiver")
 
 
-def graph_links(graph: Graph, hosts: HostSettings, *, real_time: bool) -> tuple[Link, ...]:
+def graph_links(graph: Graph, hosts: HostSettings, end_us: int, *, real_time: bool) -> tuple[Link, ...]:
     """Return the links in the manifest's order; ``a`` is the end nearer to the first node of each."""
 
     queues = {path: queue.to_run(place) for path, queue, place in graph.queues(hosts.mtu)}
@@ -45,7 +45,7 @@ def graph_links(graph: Graph, hosts: HostSettings, *, real_time: bool) -> tuple[
     found: list[Link] = []
     for number, link in enumerate(graph.links):
         parts = 2 if _needs_node(link, real_time=real_time) else 1
-        *before, last = with_changes(link, partial(lay, number), [(0, "a")], [(parts - 1, "b")])
+        *before, last = with_changes(link, partial(lay, number), [(0, "a")], [(parts - 1, "b")], end_us)
         found += [*before, *with_holder(last, link, number + 1)]
     return tuple(found)
 

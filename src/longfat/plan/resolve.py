@@ -44,7 +44,7 @@ def resolve(experiment: Experiment, study: Study, stack: Stack, pins: Mapping[st
     limits = _buffer_limits(experiment, hosts) if traits.kernel == "own" else {}
     real_time = traits.clock == "real"
     named = nodes_of(experiment.topology, real_time=real_time)
-    links = links_of(experiment.topology, hosts, experiment.drops, real_time=real_time)
+    links = links_of(experiment.topology, hosts, experiment.drops, experiment.end_us, real_time=real_time)
     settings = {
         name: host_settings(study.header.hosts, experiment.hosts, name)
         for name, role in named.items()

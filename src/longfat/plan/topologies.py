@@ -45,15 +45,20 @@ def nodes_of(topology: Named, *, real_time: bool) -> dict[str, Role]:
     return result | dict.fromkeys(receivers, "receiver")
 
 
-def links_of(topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], *, real_time: bool) -> tuple[Link, ...]:
-    """Return the links; ``a`` is the end nearer to the senders. In real time none has a rate and a delay."""
+def links_of(
+    topology: Named, hosts: HostSettings, drops: tuple[Drop, ...], end_us: int, *, real_time: bool
+) -> tuple[Link, ...]:
+    """Return the links; ``a`` is the end nearer to the senders. In real time none has a rate and a delay.
+
+    Series in CSV files repeat until ``end_us``.
+    """
     if graph := _graph(topology):
-        return graph_links(graph, hosts, real_time=real_time)
+        return graph_links(graph, hosts, end_us, real_time=real_time)
     assert isinstance(topology, AnyTopology)
     delay_node = _needs_delay_node(topology, real_time=real_time)
     lay = _with_delay_node if delay_node else _with_delays
     ways = _ways(topology, delay_node=delay_node)
-    laid = with_changes(_with_own_rates(topology), lambda now: lay(now, hosts, drops), *ways)
+    laid = with_changes(_with_own_rates(topology), lambda now: lay(now, hosts, drops), *ways, end_us)
     numbers = {name: number for number, name in enumerate(topology.sides[1], 1)}
     last = ((link, numbers.get(link.b.node)) for link in laid)
     return tuple(part for link, n in last for part in (with_holder(link, topology, n) if n else (link,)))

@@ -87,7 +87,7 @@ class Origin:
     @property
     def sentence(self) -> str:
         """A sentence about the time when the limits were fixed."""
-        when = "before its first run" if self.before_runs else "when it was first judged, after its runs"
+        when = "before the first run" if self.before_runs else "when they were first judged, after the runs"
         if self.changes:
             return f"The claims were recorded {when} ({self.first_time}), and have changed since"
         return f"The claims and their limits are those that were recorded {when}"

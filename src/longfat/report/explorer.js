@@ -95,10 +95,25 @@ const explorer = (() => {
       if (run.experiment !== experiment) continue;
       for (const [name, value] of Object.entries(run.factors)) (found[name] ??= new Set()).add(String(value));
     }
-    for (const name in found) {
-      found[name] = [...found[name]].sort((one, other) => one - other || one.localeCompare(other));
-    }
-    return found;
+    const order = (data.labels[experiment] ?? []).map(([name]) => name).filter((name) => found[name]);
+    return Object.fromEntries([...new Set([...order, ...Object.keys(found)])].map((name) => [name, [...found[name]].sort((one, other) => one - other || one.localeCompare(other))]));
+  }
+
+  // The value of a factor as in the manifest.
+  function label(experiment, name, value) {
+    const known = (data.labels[experiment] ?? []).find(([factor]) => factor === name)?.[1] ?? [];
+    return known.find(([given]) => String(given) === String(value))?.[1] ?? String(value);
+  }
+  const worded = (experiment, name, value) => (isNaN(value) || value === "" ? "" : name.replaceAll("_", " ") + " ") + label(experiment, name, value);
+
+  // The factors that tell runs apart; one that others determine, such as a window for each rate, is left out.
+  function telling(runs, names) {
+    const key = (run, chosen) => JSON.stringify(chosen.map((name) => run.factors[name]));
+    const number = (chosen) => new Set(runs.map((run) => key(run, chosen))).size;
+    return [...names].reverse().reduce((kept, name) => {
+      const fewer = kept.filter((one) => one !== name);
+      return number(fewer) === number(kept) ? fewer : kept;
+    }, names);
   }
 
   const listed = () => data.runs.filter((run) => run.experiment === view.experiment
@@ -134,8 +149,8 @@ const explorer = (() => {
         if (table === "cca_state" && one.name !== panel.slice(4)) continue;
         const of = (name, scale, none) => one.values[name].map((value) => value === none ? null : value * scale);
         const colour = (table === "queues" ? Object.values(colours)[0] : colours[one.flow]) || "#3d6d99";
-        const several = table === "queues" || spec.flows.length > 1;
-        const label = named(run, view) + (several ? " " + (one.flow ?? one.interface) : "") + (view.all && one.stream > 0 ? "/" + one.stream : "");
+        const name = named(run, view), several = table === "queues" || spec.flows.length > 1 || !name;
+        const label = (name + (several ? " " + (one.flow ?? one.interface) : "") + (view.all && one.stream > 0 ? "/" + one.stream : "")).trim();
         const values = of(column, table === "cca_state" ? 10 ** one.power : factor, panel === "rtt" || panel === "dwnd" ? 0 : undefined);
         if (values.some((value) => value !== null)) found.push({ t: one.t, values, colour, label });
         if (panel === "cwnd" && spec.flows.length <= 4) {
@@ -157,7 +172,7 @@ const explorer = (() => {
     const chosen = view.runs.map((run) => entry(run, view));
     if (!chosen.length) return "";
     const same = Object.entries(factors(view.experiment)).filter(([name, values]) => values.length > 1 && new Set(chosen.map((one) => String(one.factors[name]))).size === 1);
-    const words = same.map(([name]) => name.replaceAll("_", " ") + " " + tidy("", chosen[0].factors[name]).trim());
+    const words = same.map(([name]) => name.replaceAll("_", " ") + " " + label(view.experiment, name, chosen[0].factors[name]));
     if (new Set(chosen.map((one) => one.repetition)).size === 1) words.push("repetition " + chosen[0].repetition);
     return "held: " + words.join(", ");
   }
@@ -166,14 +181,14 @@ const explorer = (() => {
   function named(number, from = view) {
     const chosen = from.runs.map((one) => entry(one, from)), run = entry(number, from);
     const apart = (value) => new Set(chosen.map((one) => String(value(one)))).size > 1;
-    const words = Object.keys(run.factors).filter((name) => apart((one) => one.factors[name])).map((name) => tidy(name, run.factors[name]));
+    const names = Object.keys(factors(run.experiment)).filter((name) => apart((one) => one.factors[name]));
+    const words = telling(chosen, names).map((name) => worded(run.experiment, name, run.factors[name]));
     if (apart((one) => one.experiment)) words.unshift(run.experiment);
-    if (apart((one) => one.repetition) || !words.length) words.push("r" + run.repetition);
+    if (apart((one) => one.repetition)) words.push("repetition " + run.repetition);
     return words.join(" ");
   }
 
   const entry = (number, from = view) => data.runs.find((run) => run.run === number && run.experiment === from.experiment) || data.runs.find((run) => run.run === number);
-  const tidy = (name, value) => typeof value === "number" && value >= 1048576 && value % 1048576 === 0 ? value / 1048576 + " MiB" : typeof value === "string" ? value : name + " " + value;
 
   // Draw panels of a view into a place, above each other, and return the drawings.
   function plot(place, view, panels, height) {
@@ -238,10 +253,10 @@ const explorer = (() => {
       const whole = `./just reproduce ${data.study} --only ${run.experiment} --profile ${data.profile} --stack ${data.stack}`;
       const lines = (numbers) => element("ul", {}, ...numbers.map((line) => element("li", {}, data.texts[line])));
       return element("details", { class: "run" },
-        element("summary", {}, element("code", {}, spec.id), ` ${run.experiment} ${named(number)}, repetition ${run.repetition}: ${run.status}`),
+        element("summary", {}, element("code", {}, spec.id), ` ${[run.experiment, named(number)].join(" ").trim()}, repetition ${run.repetition}: ${run.status}`),
         element("p", {}, "Run again: ", element("code", {}, `./just again ${spec.id}`), "; with all runs of its experiment: ", element("code", {}, whole)),
         element("p", {}, "Raw: ", ...["", "spec.json", "sockets.csv", "queues.csv", "achieved.json"].map((file) => element("a", { href: folder + file }, file || folder)).flatMap((link) => [link, " "])),
-        element("p", {}, "Factors: ", Object.entries(run.factors).map(([name, value]) => `${name} = ${value}`).join(", ") || "none"),
+        element("p", {}, "Factors: ", Object.entries(run.factors).map(([name, value]) => `${name} = ${label(run.experiment, name, value)}`).join(", ") || "none"),
         ...(run.reason ? [element("p", { class: "invalid" }, run.reason)] : []),
         element("p", { class: "label" }, "Flows"), element("ul", {}, ...spec.flows.map(([name, cca, text]) => element("li", {}, `${name} (${cca}): ${text}`))),
         element("p", { class: "label" }, "Declared"), lines(spec.set), element("p", { class: "label" }, "Achieved, as read back from the kernel"), lines(spec.got));
@@ -255,7 +270,7 @@ const explorer = (() => {
       const spec = data.specs[run.run];
       const box = element("input", { type: "checkbox", "aria-label": "draw run " + spec.id, onchange: () => toggle(run.run, box.checked) });
       box.checked = view.runs.includes(run.run);
-      return element("tr", {}, element("td", {}, box), ...names.map((name) => element("td", {}, tidy("", run.factors[name] ?? "").trim())),
+      return element("tr", {}, element("td", {}, box), ...names.map((name) => element("td", {}, label(run.experiment, name, run.factors[name] ?? ""))),
         element("td", {}, String(run.repetition)), element("td", { class: run.status }, run.status),
         element("td", {}, spec.flows.map((flow) => flow[0] + " " + flow[2].split(",")[0]).slice(0, 3).join("; ")), element("td", {}, element("code", {}, spec.id)));
     }));
@@ -276,7 +291,7 @@ const explorer = (() => {
       const select = element("select", { name, onchange: () => {
         if (select.value) view.where[name] = select.value; else delete view.where[name];
         choose(); list(); show();
-      } }, element("option", { value: "" }, "any"), ...values.map((value) => element("option", { value }, tidy("", isNaN(value) ? value : +value).trim())));
+      } }, element("option", { value: "" }, "any"), ...values.map((value) => element("option", { value }, label(view.experiment, name, value))));
       select.value = view.where[name] ?? "";
       return element("label", {}, name.replaceAll("_", " ") + " ", select);
     }));
@@ -342,5 +357,5 @@ const explorer = (() => {
   else new IntersectionObserver((entries, observer) => {
     if (entries.some((one) => one.isIntersecting)) { observer.disconnect(); start(); }
   }, { rootMargin: "800px" }).observe(root);
-  return { ready, element, factors, held, plot, tidy };
+  return { ready, element, factors, held, label, plot, telling, worded };
 })();

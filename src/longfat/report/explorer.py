@@ -28,10 +28,11 @@ from longfat.plan.model import Plan
 from longfat.report.numbers import shown
 from longfat.report.settings import drawn_lines, host_lines, network_lines, settings_text, traffic_text
 from longfat.spec.network import lay_out
-from longfat.spec.runspec import RunSpec
+from longfat.spec.runspec import RunSpec, Scalar
 
 Numbers = npt.NDArray[np.float64]
 Mark = tuple[float, str]  # a number of the paper, and its label
+Labels = Mapping[str, Mapping[Scalar, str]]  # the values of each factor as in the manifest, by value in base units
 
 TABLES: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
     "sockets": (
@@ -68,11 +69,12 @@ def explorer_data(
     drawn_in: Mapping[str, Sequence[str]],
     marks: Mapping[str, Sequence[Mark]],
     judged: Mapping[str, int],
+    labels: Mapping[str, Labels],
 ) -> str:
     """Return the runs and their samples as JSON, deflated, in base64.
 
     ``drawn_in`` has the experiments of each figure, ``marks`` numbers of the paper in Mb/s by experiment,
-    ``judged`` the number of claims that read each experiment.
+    ``judged`` the number of claims that read each experiment, ``labels`` its factors in the manifest's order.
     """
     ids = list(dict.fromkeys(run.run_id for run in plan.runs))
     series, every = series_of(dataset, ids)
@@ -86,6 +88,7 @@ def explorer_data(
         "figures": {artifact: list(experiments) for artifact, experiments in drawn_in.items()},
         "marks": marks,
         "judged": judged,
+        "labels": {name: _labels(own) for name, own in labels.items()},
         "specs": _specs(plan, dataset, texts),
         "runs": _entries(plan, dataset, ids),
         "texts": list(texts),
@@ -93,6 +96,11 @@ def explorer_data(
     }
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
+
+
+def _labels(factors: Labels) -> list[tuple[str, list[tuple[Scalar, str]]]]:
+    """Return the factors in their order, each with the values that the manifest writes in another way."""
+    return [(name, [one for one in values.items() if one[1] != str(one[0])]) for name, values in factors.items()]
 
 
 def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str, Any]]:

@@ -50,7 +50,8 @@ def answer(counts: Counts, nouns: tuple[str, str], causes: Causes) -> Iterator[s
     yield sentence(counts, nouns)
     if known := sum(len(own) for cause, own in causes if cause):
         failed = sum(len(own) for _, own in causes)
-        yield f"The README gives a cause for {known} of the {failed} that are not reproduced, of all kinds."
+        number = "the one" if failed == 1 else f"all {failed}" if known == failed else f"{known} of the {failed}"
+        yield f"The README explains {number} that {'is' if failed == 1 else 'are'} not reproduced, checks included."
 
 
 def causes_of(verdicts: Sequence[Verdict], readme: Readme) -> Causes:

@@ -3,7 +3,7 @@
 // dot, a name of a claim or a headline opens.
 "use strict";
 (() => {
-  const { element, tidy } = explorer, NAMESPACE = new DOMParser().parseFromString("<svg>", "text/html").body.firstChild.namespaceURI;
+  const { element, label, worded } = explorer, NAMESPACE = new DOMParser().parseFromString("<svg>", "text/html").body.firstChild.namespaceURI;
   const H = 230, LEFT = 46, RIGHT = 26, TOP = 22, BOTTOM = 34;
   const root = document.getElementById("chart");
   let data, chosen, drawn = [];
@@ -15,24 +15,36 @@
     return made;
   };
 
-  // The experiment with the most claims, and then the most values of a numeric factor; at most one other factor varies.
+  // The experiment with the most claims, and then the most values of a numeric factor. All but one of the other factors
+  // are held, at the values of the most runs; experiments in which none must be held come first.
   function choose() {
     let best = null;
-    for (const experiment of new Set(data.runs.map((run) => run.experiment))) {
-      const varied = Object.entries(explorer.factors(experiment)).filter(([, values]) => values.length > 1);
-      for (const [name, values] of varied) {
-        if (varied.length > 2 || values.length < 3 || values.some((value) => value === "" || isNaN(value))) continue;
-        const claims = data.judged[experiment] ?? 0;
-        if (best && (best.claims - claims || best.values.length - values.length) >= 0) continue;
-        best = { experiment, claims, factor: name, values: values.map(Number), series: varied.map(([other]) => other).find((other) => other !== name) };
+    const valid = data.runs.filter((run) => run.status === "ok");
+    for (const experiment of new Set(valid.map((run) => run.experiment))) {
+      const runs = valid.filter((run) => run.experiment === experiment), values = explorer.factors(experiment);
+      const names = explorer.telling(runs, Object.keys(values)), claims = data.judged[experiment] ?? 0;
+      const text = (name) => values[name].some((value) => value === "" || isNaN(value));
+      for (const factor of [...names, null]) {
+        const others = names.filter((other) => other !== factor), series = others.find(text) ?? others[0];
+        const where = {}, held = others.filter((other) => other !== series);
+        for (const name of held) {
+          const count = (value) => runs.filter((run) => fits(run, { ...where, [name]: value })).length;
+          where[name] = [...values[name]].sort((one, other) => count(other) - count(one))[0];
+        }
+        const drawn = runs.filter((run) => fits(run, where)), found = [...new Set(drawn.map((run) => run.factors[factor]))];
+        const longest = Math.max(...(values[series] ?? [""]).map((value) => new Set(drawn.filter((run) => fits(run, series ? { [series]: value } : {})).map((run) => run.factors[factor])).size));
+        if (factor && (longest < 3 || text(factor))) continue;
+        const rank = [!!factor, !held.length, claims, found.length];
+        const better = best ? rank.map((one, place) => one - best.rank[place]).find((one) => one) > 0 : true;
+        if (better) best = { rank, experiment, factor, values: factor ? found.sort((one, other) => one - other) : [], series, where };
       }
     }
-    const first = data.runs.find((run) => run.status === "ok");
-    return best ?? (first && { experiment: first.experiment, factor: null, values: [] });
+    return best;
   }
+  const fits = (run, where) => Object.entries(where).every(([name, value]) => String(run.factors[name]) === value);
 
   const width = () => Math.max(280, root.clientWidth - 28);
-  const own = () => data.runs.filter((run) => run.experiment === chosen.experiment && run.status === "ok");
+  const own = () => data.runs.filter((run) => run.experiment === chosen.experiment && run.status === "ok" && fits(run, chosen.where));
   const rate = (run) => data.specs[run.run].goodput.reduce((sum, one) => sum + one, 0);
   const mean = (numbers) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
 
@@ -56,7 +68,8 @@
     const tops = [...marks.map(([value]) => value), ...[...found.values()].flatMap((one) => [...one.points.values()].map((numbers) => Math.max(...numbers)))];
     const least = Math.min(...[...found.values()].flatMap((one) => [...one.points.values()].map(mean)));
     const top = Math.max(...tops) * 1.03 || 1, bottom = least > 0.5 * top ? least - 0.25 * (top - least) : 0;
-    const x = (value) => LEFT + (W - LEFT - RIGHT) * (value - low) / (high - low || 1);
+    const scale = low > 0 && high >= 100 * low ? Math.log : Number;
+    const x = (value) => LEFT + (W - LEFT - RIGHT) * (scale(value) - scale(low)) / (scale(high) - scale(low) || 1);
     const y = (value) => H - BOTTOM - (H - TOP - BOTTOM) * (value - bottom) / (top - bottom);
     const drawing = shape("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `goodput by ${chosen.factor}` });
     const power = 10 ** Math.floor(Math.log10((top - bottom) / 4));
@@ -64,11 +77,12 @@
     for (let value = Math.ceil(bottom / step) * step; value <= top; value += step) {
       drawing.append(shape("path", { class: "grid", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }), shape("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(+value.toPrecision(3))));
     }
-    let last = -Infinity;
-    for (const value of [...xs].sort((one, other) => one - other)) {
-      if (x(value) - last < 52) continue;
-      last = x(value);
-      drawing.append(shape("text", { x: x(value), y: H - BOTTOM + 16, "text-anchor": "middle" }, tidy("", value).trim()));
+    let end = -Infinity;
+    for (const value of xs) {
+      const text = label(chosen.experiment, chosen.factor, value), half = 3.3 * text.length;
+      if (x(value) - half < end + 8) continue;
+      end = Math.min(x(value), W - half) + half;
+      drawing.append(shape("text", { x: end - half, y: H - BOTTOM + 16, "text-anchor": "middle" }, text));
     }
     drawing.append(shape("text", { x: W - RIGHT, y: H - 4, "text-anchor": "end" }, chosen.factor.replaceAll("_", " ")), shape("text", { x: 2, y: 11 }, "goodput (Mb/s)"));
     for (const [value, label] of marks) {
@@ -80,16 +94,12 @@
       const means = [...points].sort(([one], [other]) => one - other).map(([value, numbers]) => [value, mean(numbers)]);
       drawing.append(shape("path", { d: "M" + means.map(([value, number]) => `${x(value).toFixed(1)} ${y(number).toFixed(1)}`).join("L"), fill: "none", stroke: colour, "stroke-width": 1.8 }));
       for (const [value, number] of means) {
-        const point = shape("circle", { cx: x(value), cy: y(number), r: 4, fill: colour, class: "point" }, shape("title", {}, `${name} ${chosen.factor} ${value}: ${number.toPrecision(4)} Mb/s, n = ${points.get(value).length}`));
+        const point = shape("circle", { cx: x(value), cy: y(number), r: 4, fill: colour, class: "point" }, shape("title", {}, `${name} ${worded(chosen.experiment, chosen.factor, value)}: ${number.toPrecision(4)} Mb/s, n = ${points.get(value).length}`.trim()));
         point.onclick = () => { slider.value = xs.indexOf(value); slider.oninput(); };
         drawing.append(point);
       }
     }
-    const legend = element("p", { class: "legend" }, ...[...found].filter(([name]) => name).map(([name, { colour }]) => {
-      const sign = element("span", { class: "key" });
-      sign.style.background = colour;
-      return element("span", {}, sign, isNaN(name) ? name : chosen.series.replaceAll("_", " ") + " " + tidy("", +name).trim());
-    }), ...(marks.length ? [element("span", { class: "stated-key" }, "paper")] : []));
+    const legend = element("p", { class: "legend" }, ...[...found].filter(([name]) => name).map(([name, { colour }]) => key(colour, worded(chosen.experiment, chosen.series, name))), ...(marks.length ? [element("span", { class: "stated-key" }, "paper")] : []));
     return [drawing, legend, (value) => cursor.setAttribute("d", `M${x(value)} ${TOP}V${H - BOTTOM}`)];
   }
 
@@ -100,10 +110,24 @@
     const view = { experiment: chosen.experiment, runs: [...new Set(runs.filter((run) => run.repetition === first).map((run) => run.run))].slice(0, 6), t: null, all: false };
     drawn.forEach((one) => one.destroy());
     drawn = explorer.plot(root.querySelector(".moving"), view, chosen.factor ? ["cwnd", "queue"] : ["cwnd", "acked", "queue"], chosen.factor ? 105 : 150);
-    const where = new URLSearchParams({ explore: chosen.experiment, ...(chosen.factor ? { [chosen.factor]: value } : {}) });
+    if (!chosen.factor) named();
+    const where = new URLSearchParams({ explore: chosen.experiment, ...chosen.where, ...(chosen.factor ? { [chosen.factor]: value } : {}) });
     where.set("runs", view.runs.map((run) => data.specs[run].id).join(","));
     root.querySelector(".onward").replaceChildren(explorer.held(view).replace(/.$/, "$&; "), element("a", { href: "#" + where.toString().replaceAll("%2C", ",") }, "these runs in the explorer"));
     root.dataset.value = value ?? "";
+  }
+
+  // The names of the curves, below the first drawing.
+  function named() {
+    const curves = drawn[0]?.series.slice(1).filter((one) => one.width > 1) ?? [];
+    const keys = curves.slice(0, 8).map((one) => key(typeof one.stroke === "function" ? one.stroke() : one.stroke, one.label));
+    root.querySelector(".plot")?.after(element("p", { class: "legend" }, ...keys, ...(curves.length > 8 ? [`and ${curves.length - 8} more`] : [])));
+  }
+
+  function key(colour, words) {
+    const sign = element("span", { class: "key" });
+    sign.style.background = colour;
+    return element("span", {}, sign, words);
   }
 
   async function start() {
@@ -118,7 +142,7 @@
       slider.value = Math.floor(chosen.values.length / 3);
       slider.oninput = () => {
         const value = chosen.values[slider.value];
-        output.textContent = `${chosen.factor.replaceAll("_", " ")} ${tidy("", value).trim()}`;
+        output.textContent = worded(chosen.experiment, chosen.factor, value);
         move(value);
         show(value);
       };
@@ -132,7 +156,6 @@
       }).observe(root);
     } else parts.unshift(element("div", { class: "moving" }));
     root.replaceChildren(...parts);
-    root.classList.toggle("named", !chosen.factor);
     if (chosen.factor) slider.oninput(); else show(null);
     root.dataset.ready = "yes";
   }

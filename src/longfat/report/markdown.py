@@ -201,7 +201,7 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
     yield ""
     if modern is None:
         command = f"./just evidence fill {one.folder.name} --stack {MODERN}"
-        yield f"**Today:** there is no evidence of stack {MODERN} yet; `{command}` adds it."
+        yield f"**Today:** no runs with stack {MODERN} are in the evidence yet; `{command}` adds them."
     else:
         yield f"**Today**, with stack {MODERN} ({modern.runs} runs): {sentence(modern.counts)}"
 

@@ -30,7 +30,7 @@ from longfat.relations.counting import CATEGORIES, Counts, once, tally
 from longfat.relations.headlines import RULE, JudgedHeadline, claim_words, judged_headlines
 from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
 from longfat.relations.outcomes import WORDS, Word
-from longfat.report.explorer import Mark, explorer_data
+from longfat.report.explorer import Labels, Mark, explorer_data
 from longfat.report.figures import FigureView, figure_views, sections_of
 from longfat.report.findings import Causes, Comparison, answer, causes_of, compare_stacks
 from longfat.report.forest import Part, by_section, forest
@@ -80,14 +80,14 @@ def write_report(
         headlines=list(zip(view.headlines, headline_rows(view.headlines), strict=True)),
         rule=RULE,
         sections=sections_of(list(view.figures.values()), view.header),
-        settings=settings_of(view.plan, view.drawn_in),
+        settings=settings_of(view.plan, view.drawn_in, view.labels),
         achieved=list(achieved(view.dataset)),
         coverage=coverage(folder.figures, view.verdicts, view.header),
         exclusions=exclusions_of(view.dataset, view.plan),
         provenance=provenance(view.plan, view.dataset, view.origin, evidence, read_made_on(results)),
         digests=digests_of(results, view.plan, verdicts),
         files=[f"experiments/{folder.name}/{name}" for name in (CLAIMS, FIGURES) if folder.has(name)],
-        samples=explorer_data(view.plan, view.dataset, view.drawn_in, view.marks, view.judging),
+        samples=explorer_data(view.plan, view.dataset, view.drawn_in, view.marks, view.judging, view.labels),
     )
     path = write_page(results / REPORT, page)
     before = (checksums_of(results, step) for step in ("dataset", "verdicts", "figures"))
@@ -261,6 +261,11 @@ class Report:
                         {float(mark.value): mark.label for mark in one.marks if mark.axis == "y"}
                     )
         return {experiment: list(marks.items()) for experiment, marks in found.items()}
+
+    @property
+    def labels(self) -> dict[str, Labels]:
+        """The values of factors as in the manifest, by experiment."""
+        return {one.id: one.labels for one in self.folder.study.experiments}
 
     @property
     def judging(self) -> dict[str, int]:

@@ -33,17 +33,19 @@ class Setting:
     varying: tuple[str, ...]
 
 
-def settings_of(plan: Plan, drawn_in: Mapping[str, Sequence[str]]) -> tuple[list[str], list[Setting]]:
+def settings_of(
+    plan: Plan, drawn_in: Mapping[str, Sequence[str]], labels: Mapping[str, Mapping[str, Mapping[Scalar, str]]]
+) -> tuple[list[str], list[Setting]]:
     """Return the lines that all hosts of all runs of a lock share, and the settings of each experiment.
 
-    ``drawn_in`` has the experiments of each figure.
+    ``drawn_in`` has the experiments of each figure, ``labels`` the values of factors as in the manifest by experiment.
     """
     groups: dict[str, list[PlannedRun]] = {}
     for run in plan.runs:
         groups.setdefault(run.experiment, []).append(run)
     tuned = [set(node.sysctls.items()) for run in plan.runs for node in run.spec.nodes]
     common = set.intersection(*tuned) if tuned else set()
-    found = [_setting(name, runs, drawn_in, common) for name, runs in sorted(groups.items())]
+    found = [_setting(name, runs, drawn_in, common, labels.get(name, {})) for name, runs in sorted(groups.items())]
     return [f"{key} = {value}" for key, value in sorted(common)], found
 
 
@@ -69,7 +71,11 @@ def host_lines(spec: RunSpec, common: Iterable[tuple[str, str]] = ()) -> tuple[s
 
 
 def _setting(
-    name: str, runs: list[PlannedRun], drawn_in: Mapping[str, Sequence[str]], common: set[tuple[str, str]]
+    name: str,
+    runs: list[PlannedRun],
+    drawn_in: Mapping[str, Sequence[str]],
+    common: set[tuple[str, str]],
+    labels: Mapping[str, Mapping[Scalar, str]],
 ) -> Setting:
     each = [(*network_lines(run.spec), *host_lines(run.spec, common)) for run in runs]
     shared = [line for line in each[0] if all(line in lines for lines in each)]
@@ -80,7 +86,10 @@ def _setting(
         experiment=name,
         artifacts=", ".join(artifact for artifact, experiments in drawn_in.items() if name in experiments),
         runs=len(runs),
-        factors="; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in factors.items()),
+        factors="; ".join(
+            f"{key}: {', '.join(labels.get(key, {}).get(one, str(one)) for one in values)}"
+            for key, values in factors.items()
+        ),
         shared=tuple(shared),
         varying=tuple(sorted(varying)),
     )
@@ -119,7 +128,8 @@ def _port_text(port: Port) -> str:
     if egress.trace:
         parts.append(f"rate of the trace {egress.trace.sha256[:12]}")
     if egress.changes:
-        parts.append("changes at " + ", ".join(f"{change.at_us / 1e6:g} s" for change in egress.changes))
+        times = [f"{change.at_us / 1e6:g} s" for change in egress.changes]
+        parts.append(f"changes at {', '.join(times[:10])}{f' and {len(times) - 10} later times' * (len(times) > 10)}")
     if egress.drops:
         dropped = (f"packet {drop.packet} after {drop.at_us / 1e6:g} s" for drop in egress.drops)
         parts.append(f"dropped: {', '.join(dropped)}")

@@ -25,6 +25,7 @@ from longfat.study.schema.closed import Closed
 from longfat.study.schema.files import read_file
 from longfat.study.schema.names import Finding, shown
 from longfat.study.schema.names import Path as KeyPath
+from longfat.study.series import MOST_STEPS, Series, series_of
 
 FOLDER = "folder"
 """Key of the study's folder in the validation context; traces are read from there."""
@@ -35,10 +36,11 @@ HOLDER = f"{MIDDLE}h"
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace by its name in the manifest; ``trace`` is None if the study's folder is unknown."""
+    """A trace by its name in the manifest, with its content unless the study's folder is unknown."""
 
     name: str
     trace: Trace | None = None
+    series: Series | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -50,7 +52,10 @@ def _read(given: object, info: ValidationInfo) -> TraceFile:
     folder = (info.context or {}).get(FOLDER)
     if folder is None or f.REFERENCE.fullmatch(given):
         return TraceFile(given)
-    return TraceFile(given, trace_of(read_file(Path(folder), given), given))
+    content = read_file(Path(folder), given)
+    if given.endswith(".csv"):
+        return TraceFile(given, series=series_of(content, given))
+    return TraceFile(given, trace_of(content, given))
 
 
 TraceName = Annotated[TraceFile, PlainValidator(_read), WithJsonSchema({"type": "string"})]
@@ -118,7 +123,8 @@ class Changing(Closed):
     trace: TraceName | None = Field(
         default=None,
         description="file in the study's folder, as mahimahi's mm-link reads it: the rate towards the receivers while "
-        "the run lasts, over and over; each line is the millisecond in which a packet of 1500 bytes may leave",
+        "the run lasts, over and over; each line is the millisecond in which a packet of 1500 bytes may leave; or a "
+        "file whose name ends in .csv, with columns such as `time (s)`, `rate (Mbit/s)` and optionally `rtt (ms)`",
     )
     reverse_trace: TraceName | None = Field(default=None, description="the same for the rate towards the senders")
 
@@ -140,11 +146,14 @@ class Changing(Closed):
         """Return the queue of each router, with its path below the topology and its place."""
         return ()
 
-    def change_findings(self, *, reverse_rate: bool) -> Iterator[Finding]:
-        """Yield changes out of order or in conflict.
+    def change_findings(self, end_us: int, *, reverse_rate: bool) -> Iterator[Finding]:
+        """Yield changes out of order or in conflict, in a run that ends at ``end_us``.
 
         ``reverse_rate`` is whether the port of `reverse_trace` has a rate.
         """
+        for key, trace in (("trace", self.trace), ("reverse_trace", self.reverse_trace)):
+            if series := trace and trace.series:
+                yield from self._series_findings(("topology", key), series, end_us)
         over = Duration(0)
         for index, change in enumerate(self.changes):
             at = ("topology", "changes", index)
@@ -163,6 +172,16 @@ class Changing(Closed):
                 yield Finding((*at, key), "cannot be combined with loss or jitter: only wires can change their delay")
         if self.reverse_trace and not reverse_rate:
             yield Finding(("topology", "reverse_trace"), "needs a port with a rate", "give a reverse_queue")
+
+    def _series_findings(self, path: KeyPath, series: Series, end_us: int) -> Iterator[Finding]:
+        if self.changes:
+            yield Finding(path, "a CSV file cannot be combined with changes")
+        if series.has_rtt and path[-1] == "reverse_trace":
+            yield Finding(path, "has a column rtt; allowed: only in `trace`, for both directions")
+        elif series.has_rtt and self.is_impaired:
+            yield Finding(path, "has a column rtt, which cannot be combined with loss or jitter")
+        if series.steps(end_us) > MOST_STEPS:
+            yield Finding(path, f"has {series.steps(end_us)} steps in this run; allowed: at most {MOST_STEPS}")
 
 
 def changed(topology: Any, change: Change) -> Any:

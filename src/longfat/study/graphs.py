@@ -162,8 +162,8 @@ class Graph(Closed):
                     found.append((("links", number, key), getattr(link, key), Place(rate, rtt, mtu.value)))
         return tuple(found)
 
-    def findings(self) -> Iterator[Finding]:
-        """Yield the faults among nodes and links; paths begin at the topology."""
+    def findings(self, end_us: int = 0) -> Iterator[Finding]:
+        """Yield the faults among nodes and links in a run that ends at ``end_us``; paths begin at the topology."""
         named = [*self.senders, *self.receivers, *self.routers]
         for name in sorted({name for name in named if named.count(name) > 1}):
             yield Finding(("routers",), f"{name!r} is the name of two nodes; names are unique")
@@ -182,7 +182,7 @@ class Graph(Closed):
                     f"needs a router, and {link.between[0]!r} is a host, whose TCP would take a drop for a full queue"
                 )
                 yield Finding(("links", number, "policer"), message)
-            yield from self._course_findings(number, link)
+            yield from self._course_findings(number, link, end_us)
         for name in self.senders:
             reached = self._delays_from(name)
             if missing := [other for other in self.receivers if other not in reached]:
@@ -191,7 +191,7 @@ class Graph(Closed):
             if sum(name in link.between for link in self.links) > 1:
                 yield Finding(("links",), f"host {name!r} has several links; a host has one, a router any number")
 
-    def _course_findings(self, number: int, link: GraphLink) -> Iterator[Finding]:
+    def _course_findings(self, number: int, link: GraphLink, end_us: int) -> Iterator[Finding]:
         there, back = link.rates
         if link.rtt.value % 2:
             message = f"{link.rtt} cannot be split into two whole microseconds"
@@ -199,7 +199,7 @@ class Graph(Closed):
         if link.trace and not there:
             yield Finding(("links", number, "trace"), "replaces a rate, but the link has none")
         found = [
-            *link.change_findings(reverse_rate=back is not None),
+            *link.change_findings(end_us, reverse_rate=back is not None),
             *impairment_findings(link, *(2 * (link.rtt.value // 2,))),
         ]
         yield from (Finding(("links", number, *one.path[1:]), one.message, one.hint) for one in found)

@@ -104,16 +104,13 @@ def _flow_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
 def _unseen_flows(experiment: Experiment) -> Iterator[Finding]:
     """Yield flows whose sockets are never sampled, so that their settings cannot be read back."""
     interval = experiment.probes.sockets.value
-    ends = [one.start.value + one.duration.value for one in experiment.sent]
-    ends += [one.start.value + one.start_jitter.value + one.duration.value for one in experiment.flows]
-    ends += [experiment.duration.value] if experiment.duration else []
-    last = (max(ends, default=0) - 1) // interval * interval
+    last = (experiment.end_us - 1) // interval * interval
     for index, flow in enumerate(experiment.flows):
         first = flow.start.value + experiment.topology.rtt.value
         if last < max(first, interval):
             message = (
                 f"{flow.name!r} is never seen: sockets are sampled every {experiment.probes.sockets}, the run ends at "
-                f"{Duration(max(ends))}, and its first round trip at {Duration(first)}"
+                f"{Duration(experiment.end_us)}, and its first round trip at {Duration(first)}"
             )
             yield Finding(("flows", index, "duration"), message, "a longer duration, or a shorter interval of probes")
 
@@ -204,7 +201,8 @@ def _file_conflicts(experiment: Experiment, algorithms: Mapping[str, Algorithm])
 def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
     topology = experiment.topology
     if isinstance(topology, Graph | ParkingLot):
-        yield from (finding.below("topology") for finding in topology.findings())
+        found = topology.findings(experiment.end_us) if isinstance(topology, Graph) else topology.findings()
+        yield from (finding.below("topology") for finding in found)
         return
     if not isinstance(topology, Direct) and topology.delay_placement == "split" and topology.rtt.value % 2:
         message = f"{topology.rtt} cannot be split into two whole microseconds"
@@ -212,7 +210,7 @@ def _delay_findings(experiment: Experiment) -> Iterator[Finding]:
     if not isinstance(topology, Direct):
         yield from impairment_findings(topology, *delays_us(topology))
     has_queue = not isinstance(topology, Dumbbell) or topology.reverse_queue is not None
-    yield from topology.change_findings(reverse_rate=has_queue)
+    yield from topology.change_findings(experiment.end_us, reverse_rate=has_queue)
     if isinstance(topology, Dumbbell) and topology.further_delays:
         count, wanted = len(topology.further_delays), topology.receivers
         if count != wanted:

@@ -222,6 +222,13 @@ class Experiment(Closed):
         return tuple(one for kind in SECTIONS for _, one in self.entries(kind))
 
     @property
+    def end_us(self) -> int:
+        """Latest end of the measurement in microseconds."""
+        ends = [one.start.value + one.duration.value for one in self.sent]
+        ends += [one.start.value + one.start_jitter.value + one.duration.value for one in self.flows]
+        return max(self.duration.value if self.duration else 0, *ends, 0)
+
+    @property
     def traffic(self) -> tuple[TcpEntry, ...]:
         """All traffic with a congestion control, one by one."""
         return tuple(one for one in self.sent if isinstance(one, TcpEntry))

@@ -66,6 +66,15 @@ class SweptExperiment:
     derived: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def labels(self) -> dict[str, dict[Scalar, str]]:
+        """The values of each factor as in the manifest, by their value in base units."""
+        found: dict[str, dict[Scalar, str]] = {name: {} for name in self.factors}
+        for point in self.points:
+            for name, label in point.labels.items():
+                found.setdefault(name, {})[point.factors[name]] = label
+        return found
+
+    @property
     def flows(self) -> tuple[str, ...]:
         """The names of the flows at any point, in the manifest's order."""
         return self.names("flows")
