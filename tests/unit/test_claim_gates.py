@@ -219,7 +219,7 @@ def test_criteria_are_from_before_the_runs_only_if_no_recorded_run_is_older(resu
         path.write_text(json.dumps(first | {"time": f"{year}-01-01T00:00:00+00:00"}), encoding="ascii")
         judge_study(results, study)
         origin = read_origin(results)
-        assert origin.before_runs is before and ("after its runs" in origin.sentence) is not before
+        assert origin.before_runs is before and ("after the runs" in origin.sentence) is not before
 
 
 def test_verdicts_are_sealed_with_the_claims_by_which_they_were_judged(results: Path, tmp_path: Path) -> None:
