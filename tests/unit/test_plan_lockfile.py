@@ -10,10 +10,8 @@ import pytest
 from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
 from longfat.plan.estimate import (
     BYTES_PER_CAPTURED_PACKET,
-    CLOSE_US,
     FIXED_SECONDS,
     SECONDS_PER_CAPTURED_PACKET,
-    SECONDS_PER_LONE_PACKET_HOP,
     SECONDS_PER_PACKET_HOP,
     TYPICAL,
 )
@@ -97,9 +95,7 @@ def test_an_older_lock_lacks_the_kinds_of_traffic_that_came_later(plan: Plan, tm
 
 def test_an_estimate_counts_packets_of_rate_or_window(plan: Plan) -> None:
     # 16 MiB fills the path: 833,333 packets over one link; 375 kB in 30 ms is a tenth of it.
-    alone = 12 / (12 + CLOSE_US)  # packets of 1500 bytes at 1 Gbit/s are 12 us apart
-    each = SECONDS_PER_PACKET_HOP + alone * (SECONDS_PER_LONE_PACKET_HOP - SECONDS_PER_PACKET_HOP)
-    each += SECONDS_PER_CAPTURED_PACKET
+    each = SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
     longest = FIXED_SECONDS + TYPICAL * 833_333 * each
     both = longest + FIXED_SECONDS + TYPICAL * 83_333 * each
     assert estimate(plan, jobs=1).wall_seconds == pytest.approx(both, rel=1e-3)

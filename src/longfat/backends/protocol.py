@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 from longfat.spec.runspec import KINDS, Flow, RunSpec
 from longfat.study.catalog.kernels import KERNELS, OWN
-from longfat.study.changing import HOLDER
+from longfat.study.catalog.nodes import HOLDER
 from longfat.system.identity import KernelSource
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.data.study_folder import FIGURES, MANIFEST, StudyFolder
+from longfat.data.study_folder import FIGURES, MANIFEST
 from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size
 from longfat.study.catalog.ccas import CCAS
 from longfat.study.queues.limit import Products
@@ -121,6 +121,8 @@ def read_trial(
 
 def _faults_of_study(folder: Path) -> Iterator[Problem]:
     """Yield the faults that the study of a trial has, each at the option from which it comes."""
+    from longfat.data.study_folder import StudyFolder  # slow to import, and `--help` imports this module
+
     try:
         _ = StudyFolder(folder).study
     except StudyError as error:

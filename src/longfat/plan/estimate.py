@@ -19,9 +19,7 @@ from longfat.system.errors import StudyError
 
 # Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
 FIXED_SECONDS = 0.6  # boot, topology and teardown, two runs at a time
-SECONDS_PER_PACKET_HOP = 2e-6  # one data packet over one link, including its share of the ACKs, if packets are close
-SECONDS_PER_LONE_PACKET_HOP = 23e-6  # the same if each packet has its own interrupts
-CLOSE_US = 100  # interval between packets at the bottleneck with the mean of both costs
+SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, including its share of the ACKs
 TYPICAL = 0.3  # ratio of actual to model time of everything else: few flows fill their link, as the model assumes
 REPORT_SECONDS = 2.0  # the start of the program, figures and report
 REPORT_SECONDS_PER_RUN = 0.1  # parsing, metrics, verdicts
@@ -80,15 +78,8 @@ def run_seconds(spec: RunSpec) -> float:
     packets = min(_most_packets(spec), sum(cost.packets for cost in costs))
     ends = {(one.sender, one.receiver) for one in spec.sent} | {(ping.sender, ping.receiver) for ping in spec.pings}
     hops = max(len(route(spec, *pair)) for pair in ends)
-    seconds = packets * hops * _seconds_per_packet_hop(spec) + _captured_packets(spec) * SECONDS_PER_CAPTURED_PACKET
+    seconds = packets * hops * SECONDS_PER_PACKET_HOP + _captured_packets(spec) * SECONDS_PER_CAPTURED_PACKET
     return FIXED_SECONDS + seconds + sum(cost.seconds for cost in costs)
-
-
-def _seconds_per_packet_hop(spec: RunSpec) -> float:
-    """Return the seconds for one data packet over one link; on slower links fewer packets share an interrupt."""
-    interval_us = 8e6 * smallest_mtu_bytes(spec) / _bottleneck_bps(spec)
-    lone = interval_us / (interval_us + CLOSE_US)
-    return SECONDS_PER_PACKET_HOP + lone * (SECONDS_PER_LONE_PACKET_HOP - SECONDS_PER_PACKET_HOP)
 
 
 def run_bytes(spec: RunSpec) -> int:

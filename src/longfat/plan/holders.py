@@ -12,7 +12,8 @@ from dataclasses import replace
 from longfat.spec.network import Port
 from longfat.spec.runspec import Card, Egress, Interface, Link
 from longfat.spec.units import Duration
-from longfat.study.changing import HOLDER, Changing
+from longfat.study.catalog.nodes import HOLDER
+from longfat.study.changing import Changing
 
 
 def holder(path: Changing, number: int) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
-from longfat.spec.network import MIDDLE
 from longfat.spec.runspec import Trace
 from longfat.spec.units import Duration, Size
 from longfat.study.queues.kind import QueueKind
@@ -30,8 +29,6 @@ from longfat.study.series import MOST_STEPS, Series, series_of
 FOLDER = "folder"
 """Key of the study's folder in the validation context; traces are read from there."""
 LONGEST_TRACE_MS = 3_600_000
-HOLDER = f"{MIDDLE}h"
-"""Beginning of the name of a node that holds packets back: its two links count as one (spec/network.py)."""
 
 
 @dataclass(frozen=True)
