@@ -23,18 +23,12 @@ from longfat.system.trust import agree
 QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie")
 """The kinds of queue that need no setting except a limit."""
 PROGRAM = ("send", "receive")  # the files in the folder of a program
-FASTER = (
-    10  # hosts send at this multiple of the largest rate, up to the fastest, so that packets wait in the bottleneck
-)
 FASTEST = Rate.parse("1 Tbit/s").value
-_STAND_INS = {
-    "rate": ("100 Mbit/s",),
-    "rtt": ("50 ms",),
-    "duration": ("10 s",),
-}  # for faulty values, to find more faults
-_OPTIONS = {name: name for name in ("rate", "rtt", "loss", "buffer", "duration")} | {
-    "limit": "buffer"
-}  # by a key's word
+FASTER = 10  # hosts send at this multiple of the largest rate, up to the fastest: packets wait in the bottleneck
+# Values that stand for faulty ones, so that the other faults are found.
+_STAND_INS = {"rate": ("100 Mbit/s",), "rtt": ("50 ms",), "duration": ("10 s",)}
+# Options by a word of the manifest's key.
+_OPTIONS = {"rate": "rate", "rtt": "rtt", "loss": "loss", "buffer": "buffer", "limit": "buffer", "duration": "duration"}
 _NAMES = {"mbps": "Mbit/s", "gbps": "Gbit/s", "kbps": "kbit/s"}
 
 
