@@ -18,6 +18,7 @@ from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.figures.drawing import Drawing, draw, image
+from longfat.figures.parts import Labels, Mark
 from longfat.figures.timeseries import jain
 from longfat.plan import PlannedRun
 from longfat.system.errors import StudyError
@@ -404,6 +405,28 @@ def test_a_figure_for_a_paper_is_a_column_wide_and_embeds_its_letters(of_runs: O
     assert drawing.figure.get_size_inches()[0] == pytest.approx(3.3)
     assert {label.get_fontsize() for label in drawing.figure.axes[0].get_xticklabels()} == {8.0}
     assert b"/FontFile2" in image(drawing.figure, "pdf")
+
+
+@pytest.mark.parametrize("paper", [False, True])
+@pytest.mark.parametrize("study", ["opened", "of_runs"])
+def test_every_text_of_a_figure_is_on_its_canvas_however_long(
+    study: str, paper: bool, request: pytest.FixtureRequest
+) -> None:
+    given: OpenedStudy = request.getfixturevalue(study)
+    words = "a text with more words than any part of the figure has room for in one line"
+    for figure in given.folder.figures.figures:
+        long = {
+            "title": words,
+            "labels": Labels(x=words, y=words),
+            "names": dict.fromkeys(("standard", "highspeed", "scalable", "stream1", "stream2"), words),
+            "marks": [Mark(value=1, label=words), Mark(value=1, label=words, axis="x")],
+        }
+        keys = type(figure).model_fields.keys() & long.keys()
+        canvas = draw(given.sources, figure.model_copy(update={key: long[key] for key in keys}), paper=paper).figure
+        canvas.canvas.draw()
+        left, bottom, right, top = canvas.get_tightbbox().extents
+        width, height = canvas.get_size_inches()
+        assert min(left, bottom, width - right, height - top) > -0.02, figure.artifact
 
 
 def test_a_smoothed_round_trip_time_is_in_milliseconds(of_runs: OpenedStudy) -> None:
