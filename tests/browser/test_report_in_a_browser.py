@@ -226,6 +226,14 @@ def test_a_bar_opens_its_own_runs_at_its_value(report: Page) -> None:
     expect(report.locator("#explorer .chosen details")).to_have_count(len(given[1].split(",")))
 
 
+def test_the_first_digits_of_runs_ids_as_in_a_card_open_these_runs(report: Page, results: Path) -> None:
+    ids = sorted(one.name.rpartition(".")[2][:8] for one in (results / "small/raw").glob("one-drop*"))
+    report.goto(f"{(results / REPORT).as_uri()}#explore=&runs={ids[0]},{ids[-1]}")
+    report.locator("#explorer[data-ready=yes]").wait_for()
+    chosen = report.locator("#explorer .chosen summary code").all_inner_texts()
+    assert {one[:8] for one in chosen} == {ids[0], ids[-1]}
+
+
 def test_the_slider_of_a_factor_draws_the_runs_of_its_value(page: Page, tmp_path: Path) -> None:
     study = write_study(tmp_path, repetitions=1)
     text = (study / "study.yaml").read_text(encoding="utf-8")

@@ -346,6 +346,18 @@ figures:
     what: fairness
     interval: 250 ms
     paper: no number stated
+  - curves: theory
+    title: a law on logarithmic axes
+    x: loss_rate
+    between: [0.0000001, 0.1]
+    of: [{of: "sawtooth_window(increase=1, decrease=0.5)", label: standard}]
+    labels: {x: loss rate, y: window (segments)}
+    paper: no number stated
+  - box: lengths
+    title: boxes along a logarithmic axis
+    of: goodput[queues]
+    x: txqueuelen
+    paper: no number stated
 """
 
 
@@ -427,6 +439,13 @@ def test_every_text_of_a_figure_is_on_its_canvas_however_long(
         left, bottom, right, top = canvas.get_tightbbox().extents
         width, height = canvas.get_size_inches()
         assert min(left, bottom, width - right, height - top) > -0.02, figure.artifact
+
+
+@pytest.mark.parametrize(("artifact", "power"), [("theory", "10⁻⁴"), ("lengths", "10²")])
+def test_powers_of_ten_at_an_axis_are_plain_letters(of_runs: OpenedStudy, artifact: str, power: str) -> None:
+    drawn = image(of_runs.show(artifact).figure, "svg").decode()
+    assert f">{power}</text>" in drawn
+    assert "math" not in drawn
 
 
 def test_a_smoothed_round_trip_time_is_in_milliseconds(of_runs: OpenedStudy) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
 from matplotlib.transforms import Bbox
 from pydantic import Field
 
@@ -31,6 +34,7 @@ _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first width 
 _TABLE = 92  # characters across a table in the usual size; a wider table has smaller letters
 _TABLE_FONT = 9.0
 _LINE = 0.24  # height of a line of a table in inches
+_RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_GAPS = 20  # the widest true axis, in smallest gaps; on a wider one bars would be too thin
 _EM = 0.62  # width of a letter, relative to the size of the text
 _LEGEND = 0.75  # height of a legend in inches; a higher one makes the figure higher
@@ -164,6 +168,12 @@ def label_axes(axes: Axes, labels: Labels) -> None:
     """Label both axes."""
     axes.set_xlabel(wrapped(labels.x, 0.8 * panel_width(axes), 10))
     axes.set_ylabel(wrapped(labels.y, 0.65 * _size(axes)[1], 10))
+
+
+def label_powers(axis: Axis) -> None:
+    """Label the powers of ten of a logarithmic axis in plain letters."""
+    axis.set_major_formatter(lambda value, _: f"10{str(round(math.log10(value))).translate(_RAISED)}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def table(axes: Axes, data: FigureData) -> None:

@@ -130,10 +130,10 @@
     return element("span", {}, sign, words);
   }
 
-  // Without a valid run, the figure with the most claims: the report has it from committed runs.
+  // Without a valid run, the measured figure with the most claims: the report has it from committed runs.
   function figure() {
-    const claims = (one) => one.querySelectorAll(".verdict").length;
-    const [best] = [...document.querySelectorAll(".figure:has(.drawn > svg)")].sort((one, other) => claims(other) - claims(one));
+    const rank = (one) => 1000 * !!one.querySelector("a.runs") + one.querySelectorAll(".verdict").length;
+    const [best] = [...document.querySelectorAll(".figure:has(.drawn > svg)")].sort((one, other) => rank(other) - rank(one));
     root.replaceChildren(...(best ? [element("h3", {}, element("a", { href: "#" + best.id }, best.querySelector("h3").textContent))] : ["No run of this report is valid, and no figure is drawn."]));
     if (best) root.insertAdjacentHTML("beforeend", copied(best.querySelector(".drawn"), "chart-"));
     root.dataset.ready = "figure";
