@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import re
 import shutil
@@ -22,11 +23,14 @@ from fabricated_results import CLAIMS, judge_study, write_results, write_study
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from test_kernel_check import STUDY as CANARIES
 
+from longfat.cli.console import Output
+from longfat.cli.watch import watch
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder, studies_in
 from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
+from longfat.execute.results import open_results
 from longfat.report.front import write_front
 from longfat.report.report import write_report
 
@@ -93,6 +97,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert evidence is not None
     write_report(small, folder, evidence, (), dataclasses.replace(evidence, stack="linux-2.4", grounds=()))
     write_front(root / "results", studies_in(root / "experiments"))
+    empty = root / "results" / "without-runs"
+    write_results(study, empty, omit=lambda run: True)
+    build_dataset(empty)
+    judge_study(empty, study)
+    draw_all(empty, folder)
+    write_report(empty, folder, evidence)
     return root / "results"
 
 
@@ -253,6 +263,58 @@ def test_the_slider_of_a_factor_draws_the_runs_of_its_value(page: Page, tmp_path
     chart.get_by_role("link", name="these runs").click()
     page.locator("#explorer[data-ready=yes]").wait_for()
     expect(page.locator("#explorer select[name=window]")).to_have_value(str(1 << 20))
+
+
+def test_the_chart_is_of_the_experiment_with_the_most_claims_although_another_has_more_values(
+    page: Page, tmp_path: Path
+) -> None:
+    study = write_study(tmp_path, repetitions=1)
+    text = (study / "study.yaml").read_text(encoding="utf-8").replace("[1 MiB, 8 MiB]", "[1 MiB, 4 MiB, 8 MiB]")
+    more = "{id: more, like: delay, sweep: {product: {algorithm: [standard], window: [1 MiB, 2 MiB, 3 MiB, 4 MiB]}}}"
+    (study / "study.yaml").write_text(f"{text}  - {more}\n", encoding="utf-8")
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    judge_study(tmp_path, study)
+    page.goto(write_report(tmp_path, StudyFolder(study)).as_uri())
+    link = page.locator("#chart[data-ready=yes]").get_by_role("link", name="these runs")
+    expect(link).to_have_attribute("href", re.compile("^#explore=delay&window="))
+
+
+def test_without_a_factor_the_chart_is_the_runs_and_without_a_run_the_figure_with_the_most_claims(
+    report: Page, results: Path
+) -> None:
+    chart = report.locator("#chart[data-ready=yes]")
+    expect(chart.locator("input[type=range]")).to_have_count(0)
+    expect(chart.locator(".plot").first).to_be_visible()
+    report.goto((results / "without-runs" / "report.html").as_uri())
+    figure = report.locator("#chart[data-ready=figure]")
+    expect(figure.get_by_role("link")).to_have_attribute("href", "#fig-1")
+    expect(figure.locator("svg")).to_be_visible()
+    ids = report.locator("[id]").evaluate_all("found => found.map((one) => one.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_the_live_page_fits_a_phone_and_shows_progress_claims_curve_and_report(
+    browser: Browser, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGFAT_ROOT", str(results.parent))
+    said = io.StringIO()
+    folder = StudyFolder(results.parent / "experiments" / "small")
+    with (
+        open_results(results / "small") as opened,
+        watch(folder, opened, Output(file=said, width=200)),
+        browser.new_context(viewport={"width": 390, "height": 800}) as context,
+    ):
+        page = context.new_page()
+        page.goto(said.getvalue().split()[-1])
+        expect(page.locator("#bars")).to_contain_text("12 of 12")
+        expect(page.locator("#dots span")).to_have_count(len(folder.claims))
+        expect(page.locator("polyline").first).to_have_attribute("points", re.compile(r"\d"))
+        expect(page.locator("iframe")).to_be_visible(timeout=120_000)
+        inside = page.frame_locator("iframe")
+        expect(inside.locator(".question")).to_be_visible()
+        for frame in page.frames:
+            assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_explorer_draws_the_samples_zooms_and_keeps_its_view_in_the_address(report: Page, results: Path) -> None:
