@@ -67,7 +67,9 @@ def test_whole_milliseconds_may_come_from_timestamps(found_us: int, right: bool,
     assert found == ([] if right and (timestamps == "1" or found_us >= DECLARED_US) else ["f2"])
 
 
-@pytest.mark.parametrize(("cca", "found_us", "right"), [("bbr", 4000, True), ("bbr", 4001, False), ("reno", 4000, False)])
+@pytest.mark.parametrize(
+    ("cca", "found_us", "right"), [("bbr", 4000, True), ("bbr", 4001, False), ("reno", 4000, False)]
+)
 def test_a_timestamp_of_a_paced_packet_may_lie_ahead(cca: str, found_us: int, right: bool) -> None:
     run = spec((0, 2_000_000))
     flows = tuple(dataclasses.replace(flow, cca=cca) for flow in run.flows)
