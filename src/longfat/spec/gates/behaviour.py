@@ -33,9 +33,9 @@ RTT_ALLOWANCE_US = 1000
 # tcp_rtt_tsopt_us in net/ipv4/tcp_input.c).
 TIMESTAMP_US = 1000
 
-# BBR paces its packets. A packet's timestamp is its planned departure (tcp_wstamp_ns), but a timeout retransmits at once
-# (tcp_retransmit_timer in net/ipv4/tcp_timer.c does not ask tcp_pacing_check). The sample, and with it BBR's own minimum,
-# is then shorter than the path by up to the distance of two packets.
+# BBR paces its packets. A packet's timestamp is its planned departure (tcp_wstamp_ns), but a timeout retransmits at
+# once (tcp_retransmit_timer in net/ipv4/tcp_timer.c does not ask tcp_pacing_check). The sample, and with it BBR's own
+# minimum, is then shorter than the path by up to the distance of two packets.
 PACED = "bbr"
 
 # iperf2's receiver starts its clock at the first read, when up to a queue of packets may be behind it.
