@@ -105,7 +105,7 @@ def _tunnel_end_findings(name: str, link: str, host: Mapping[str, Any]) -> Itera
     try:
         IPv4Address(address)
     except (AddressValueError, TypeError):
-        message = f"{address!r} is no IPv4 address, which the tunnel {link} needs"
+        message = f"{address!r} is not an IPv4 address, which the tunnel {link} needs"
         yield Finding(("hosts", name, "ssh", "address"), message)
 
 
