@@ -21,6 +21,8 @@ from axe_playwright_python.sync_playwright import Axe
 from evidenced import add
 from fabricated_results import CLAIMS, judge_study, write_results, write_study
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from test_evaluate import FOLDER as BCP133
+from test_evaluate import invented
 from test_kernel_check import STUDY as CANARIES
 
 from longfat.cli.console import Output
@@ -31,6 +33,9 @@ from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.execute.results import open_results
+from longfat.report.card.candidate import UNKNOWN
+from longfat.report.card.document import card_document
+from longfat.report.card.page import draw_card
 from longfat.report.front import write_front
 from longfat.report.report import write_report
 
@@ -97,6 +102,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert evidence is not None
     write_report(small, folder, evidence, (), dataclasses.replace(evidence, stack="linux-2.4", grounds=()))
     write_front(root / "results", studies_in(root / "experiments"))
+    rules = StudyFolder(BCP133).assuming({UNKNOWN: "htcp"})
+    (root / "results" / CARD).parent.mkdir(parents=True)
+    draw_card(invented("mine", card_document(rules)), card_document(rules), (root / "results" / CARD).parent)
     empty = root / "results" / "without-runs"
     write_results(study, empty, omit=lambda run: True)
     build_dataset(empty)
@@ -138,7 +146,7 @@ def page(window: tuple[Page, list[str]]) -> Iterator[Page]:
     page.goto("about:blank")
 
 
-REPORT, FRONT = "small/report.html", "index.html"
+REPORT, FRONT, CARD = "small/report.html", "index.html", "bcp133/cards/mine.html"
 pytestmark = pytest.mark.browser
 
 
@@ -368,10 +376,15 @@ def test_it_prints_on_few_pages_with_claims_and_causes_and_without_the_explorer(
     report.emulate_media(media="screen")
 
 
+@pytest.mark.parametrize("name", [REPORT, FRONT, CARD])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_contrast_in_light_and_dark(report: Page, scheme: Literal["light", "dark"]) -> None:
-    report.emulate_media(color_scheme=scheme)
-    report.locator("#chart[data-ready=yes]").wait_for()
-    found = Axe().run(report, options={"runOnly": ["color-contrast"]})
+def test_text_has_contrast_in_light_and_dark(
+    page: Page, results: Path, name: str, scheme: Literal["light", "dark"]
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.goto((results / name).as_uri())
+    if name == REPORT:
+        page.locator("#chart[data-ready=yes]").wait_for()
+    found = Axe().run(page, options={"runOnly": ["color-contrast"]})
     assert [fault["nodes"][0]["html"] for fault in found.response["violations"]] == []
-    report.emulate_media(color_scheme="light")
+    page.emulate_media(color_scheme="light")

@@ -172,7 +172,7 @@
     root.dataset.ready = "yes";
   }
 
-  // A link to a claim or to a figure opens it beside the page; a link to any other part opens the drawer around it.
+  // A link to a claim or to a figure opens it next to the page; a link to any other part opens the drawer around it.
   const panel = document.getElementById("beside");
   function opened(id) {
     const target = document.getElementById(id);
