@@ -123,13 +123,13 @@ def changes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
         yield fuzz.prepare(tmp_path_factory.mktemp("fuzz"), patch)
 
 
-@ROUNDS
+@settings(ROUNDS, max_examples=6)
 @given(chance=CHANCES)
 def test_a_damaged_file_is_named_or_harmless(damages: Play, chance: Random) -> None:
     assert damages(chance)
 
 
-@ROUNDS
+@settings(ROUNDS, max_examples=12)
 @given(chance=CHANCES)
 def test_a_changed_study_is_refused_or_used(changes: Play, chance: Random) -> None:
     assert changes(chance)
