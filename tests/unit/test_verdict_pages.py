@@ -34,6 +34,8 @@ from longfat.report.markdown import (
 )
 from longfat.system.errors import StudyError
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.parent for path in (ROOT / "experiments").glob(f"*/{EVIDENCE}"))
 PAGES = sorted({*STUDIES, *(path.parent for path in (ROOT / "experiments").glob(f"*/{HEADLINES}"))})
