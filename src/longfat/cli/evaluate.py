@@ -43,7 +43,10 @@ SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", 
 def evaluate(
     out: Output,
     algorithms: Annotated[
-        list[str] | None, typer.Argument(help="names of algorithms, or C files; without any, only draw the kept cards")
+        list[str] | None,
+        typer.Argument(
+            help="names of algorithms, C files, or folders of programs; without any, only draw the kept cards"
+        ),
     ] = None,
     against: Annotated[
         str, typer.Option(help="study of the document: bcp133 (RFC 9743), or bbr-draft (the cases of BBR's draft)")
@@ -60,7 +63,7 @@ def evaluate(
     home = results_path(folder, results)
     document = card_document(folder)
     candidates = [candidate(folder, one, home / "own") for one in algorithms or ()]  # before any run
-    new = [_evaluated(study, name, document, profile, jobs, home, out) for name, study in candidates]
+    new = [_evaluated(study, name, profile, jobs, home, out) for name, study in candidates]
     for card in new:
         for place in (home, folder.path) if keep else (home,):
             write_card(card, place / CARDS / f"{card.algorithm}.json")
@@ -108,10 +111,9 @@ def causes_of(cards: Sequence[Card], document: CardDocument) -> str:
     return "\n## Causes\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
-def _evaluated(
-    folder: StudyFolder, name: str, document: CardDocument, profile: str, jobs: int | None, home: Path, console: Console
-) -> Card:
+def _evaluated(folder: StudyFolder, name: str, profile: str, jobs: int | None, home: Path, console: Console) -> Card:
     """Execute the missing runs, judge and measure."""
+    document = card_document(folder)  # programs leave rows out
     with open_results(home) as results, listen(results, console) as events:
         run_study(folder, Choices(profile), Machine(jobs=jobs), results, events)
         build_tables(results.path, folder, events)
