@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,16 +27,14 @@ PROBE_RTT_GAIN = 1.0  # cwnd gain; 0.5 in the draft
 SEGMENT_BYTES = 1448
 SEGMENT_BITS = 8 * SEGMENT_BYTES
 FRAME_BYTES = 38  # of Ethernet on the wire: preamble, header, checksum, gap
-TEXTS = ("run_id", "programs", "state")  # columns of qlog
-STATES = {  # phases by the names of congestion_state_updated in a qlog
-    "startup": "startup",
-    "drain": "drain",
-    "probe_bw_up": "up",
-    "probe_bw_down": "down",
-    "probe_bw_cruise": "level",
-    "probe_bw_refill": "level",
-    "probe_rtt": "probe-rtt",
-}
+# Phases by the state that a qlog names; samples of a flow by its columns, and the unit of each in those of a column.
+STATES = {"startup": "startup", "drain": "drain", "probe_rtt": "probe-rtt"}
+STATES |= {"probe_bw_up": "up", "probe_bw_down": "down", "probe_bw_cruise": "level", "probe_bw_refill": "level"}
+QLOG = {"bandwidth_bps": "bw", "pacing_bps": "pacing", "min_rtt_us": "min_rtt", "cwnd_bytes": "cwnd"}
+QLOG |= {"inflight_bytes": "inflight", "lost_packets": "retrans"}
+QLOG |= {name: name for name in ("pacing_gain", "cwnd_gain")}
+PACKETS = ("t_us", "received_packets", "received_bytes", "payload_bytes")
+UNITS = {"min_rtt_us": 1e6, "cwnd_bytes": SEGMENT_BYTES, "inflight_bytes": SEGMENT_BYTES}
 RECOVERY = 3  # TCP_CA_Recovery (linux/tcp.h); TCP_CA_Loss is 4
 NEAR = 0.02  # "close" in the draft: within 2 %
 WHOLE_S = 0.9  # least part of the second after PROBE_RTT
@@ -82,11 +80,8 @@ class Flow:
     @cached_property
     def phases(self) -> list[Phase]:
         """The phases in order of time."""
-        if self.states is not None:
-            changed = self.states[1:] != self.states[:-1]
-        else:
-            changed = (np.diff(self.pacing_gain) != 0) | (np.diff(self.cwnd_gain) != 0)
-        changes = np.flatnonzero(changed) + 1
+        seen = self.pacing_gain + 1j * self.cwnd_gain if self.states is None else self.states
+        changes = np.flatnonzero(seen[1:] != seen[:-1]) + 1
         found: list[Phase] = []
         for first, end in pairwise([0, *changes.tolist(), len(self.t)]):
             name = self._name(first, found[-1].name if found else None)
@@ -145,9 +140,7 @@ def _flow(data: RunData, _name: str | None) -> Flow:
     if key not in data.dataset.computed:
         own = data.dataset.columns_of("qlog", data.run.run_id)
         data.dataset.computed[key] = _read_qlog(data, own) if len(own["t_us"]) else _read(data)
-    found = data.dataset.computed[key]
-    assert isinstance(found, Flow)
-    return found
+    return cast(Flow, data.dataset.computed[key])
 
 
 def _read(data: RunData) -> Flow:
@@ -161,15 +154,10 @@ def _read(data: RunData) -> Flow:
         found[column] = states["value"][own][np.searchsorted(states["t_us"][own], times)].astype(np.float64)
     sockets = data.dataset.columns_of("sockets", data.run.run_id)
     where = np.searchsorted(sockets["t_us"], times)
-    for column, name in (
-        *((n, f"{n}_segments") for n in ("cwnd", "inflight", "delivered", "lost")),
-        ("retrans", "retrans_total"),
-        ("pacing", "pacing_bps"),
-        ("recovers", "ca_state"),
-    ):
+    segments = {name: f"{name}_segments" for name in ("cwnd", "inflight", "delivered", "lost")}
+    for column, name in (segments | {"retrans": "retrans_total", "pacing": "pacing_bps"}).items():
         found[column] = sockets[name][where].astype(np.float64)
-    found["min_rtt"] = found["min_rtt"] / 1e6
-    found["recovers"] = found["recovers"] >= RECOVERY
+    found |= {"min_rtt": found["min_rtt"] / 1e6, "recovers": sockets["ca_state"][where] >= RECOVERY}
     begun = found["pacing_gain"] > 0  # zero before the first acknowledgment
     if not begun.any():
         raise NoValue("nothing was acknowledged")
@@ -177,39 +165,30 @@ def _read(data: RunData) -> Flow:
 
 
 def _read_qlog(data: RunData, own: Columns) -> Flow:
-    """Return the samples of a program, from the first one with a phase of BBR and all values that its qlog has.
-
-    Amounts are bytes of payload in segments. The receiver counts what is delivered. Raises NoValue without a phase.
-    """
+    """Return the samples of a program, from the first one with a phase and all values that its qlog has."""
     names = [STATES.get(str(name).lower().replace("-", "_")) for name in own["state"]]
-    read = {name: values.astype(np.float64) for name, values in own.items() if name not in TEXTS}
-    read = {name: values for name, values in read.items() if not np.isnan(values).all()}
-    begun = np.isfinite(list(read.values())).all(axis=0) & (np.array(names) != None)  # noqa: E711
+    read = {name: own[column].astype(np.float64) / UNITS.get(column, 1) for column, name in QLOG.items()}
+    lacking = {name for name, values in read.items() if np.isnan(values).all()}
+    begun = np.isfinite([read[name] for name in read.keys() - lacking]).all(axis=0) & np.array(
+        [name is not None for name in names]
+    )
     if not begun.any():
         raise NoValue(f"the qlog has no congestion_state_updated with a phase: {', '.join(STATES)}")
     first = int(np.argmax(begun))
     for at in range(first, len(names)):  # another state, such as recovery, is within a phase
         names[at] = names[at] or names[at - 1]
-    read = {name: values[first:] for name, values in read.items()}
     packets = data.dataset.columns_of("program_packets", data.run.run_id)
-    arrived, framed = (packets[name].astype(np.float64) for name in ("payload_bytes", "received_bytes"))
-    t = read["t_us"] / 1e6
-    found = {
-        "bw": read.get("bandwidth_bps"),
-        "min_rtt": read["min_rtt_us"] / 1e6 if "min_rtt_us" in read else None,
-        "cwnd": read["cwnd_bytes"] / SEGMENT_BYTES if "cwnd_bytes" in read else None,
-        "inflight": read["inflight_bytes"] / SEGMENT_BYTES if "inflight_bytes" in read else None,
-        "pacing": read.get("pacing_bps"),
-        "pacing_gain": read.get("pacing_gain"),
-        "cwnd_gain": read.get("cwnd_gain"),
-        "delivered": np.interp(t, packets["t_us"] / 1e6, arrived / SEGMENT_BYTES, left=0),
-        "retrans": read["lost_packets"],
-        "lost": np.zeros_like(t),
-        "recovers": own["state"][first:] == "recovery",
-    }
-    wire = float((framed[-1] + FRAME_BYTES * packets["received_packets"][-1]) / max(arrived[-1], 1))
-    flow = Flow(t, **found, wire=wire, states=np.array(names[first:]))
-    for name in (name for name, values in found.items() if values is None):
+    times, count, framed, arrived = (packets[name].astype(np.float64) for name in PACKETS)
+    flow = Flow(
+        t := own["t_us"][first:] / 1e6,
+        **{name: values[first:] for name, values in read.items()},
+        delivered=np.interp(t, times / 1e6, arrived / SEGMENT_BYTES, left=0),
+        lost=np.zeros_like(t),
+        recovers=own["state"][first:] == "recovery",
+        wire=float((framed[-1] + FRAME_BYTES * count[-1]) / max(arrived[-1], 1)),
+        states=np.array(names[first:]),
+    )
+    for name in lacking:
         object.__delattr__(flow, name)
     return flow
 
