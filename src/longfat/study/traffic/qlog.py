@@ -110,7 +110,7 @@ def _events(path: Path, start_us: int) -> Iterator[tuple[int, str, Mapping[str, 
         if name in ("metrics_updated", "congestion_state_updated", "packet_lost"):
             data = item.get("data", {})
             if not isinstance(data, dict):
-                raise ValueError(f"the data of an event {name} are no object")
+                raise ValueError(f"the data of an event {name} are not an object")
             yield start_us + round(1000 * (last - first if form == "absolute" else last)), name, data
 
 
@@ -143,7 +143,7 @@ def _items(path: Path) -> Iterator[dict[str, Any]]:
     yield head
     traces = head.get("traces", [])
     if not isinstance(traces, list):
-        raise ValueError("traces are no list")
+        raise ValueError("traces are not a list")
     for trace in map(_checked, traces):
         yield {key: value for key, value in trace.items() if key == "common_fields"}
         events = trace.get("events")
@@ -160,12 +160,12 @@ def _object(text: bytes) -> dict[str, Any]:
 
 def _checked(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{str(value)[:STATE_CHARS]!r} is no object")
+        raise ValueError(f"{str(value)[:STATE_CHARS]!r} is not an object")
     return value
 
 
 def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number of JSON")
 
 
 def _number(key: str, value: object) -> float:
