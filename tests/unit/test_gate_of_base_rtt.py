@@ -67,6 +67,15 @@ def test_whole_milliseconds_may_come_from_timestamps(found_us: int, right: bool,
     assert found == ([] if right and (timestamps == "1" or found_us >= DECLARED_US) else ["f2"])
 
 
+@pytest.mark.parametrize(
+    ("cca", "found_us", "right"), [("bbr", 4000, True), ("bbr", 4001, False), ("reno", 4000, False)]
+)
+def test_a_timestamp_of_a_paced_packet_may_lie_ahead(cca: str, found_us: int, right: bool) -> None:
+    run = spec((0, 2_000_000))
+    flows = tuple(dataclasses.replace(flow, cca=cca) for flow in run.flows)
+    assert missed(dataclasses.replace(run, flows=flows), DECLARED_US + 1300, found_us) == ([] if right else ["f2"])
+
+
 def test_a_flow_of_another_way_leaves_the_queue_empty() -> None:
     run = spec((0, 2_000_000))
     aside = dataclasses.replace(run.flows[0], receiver="client2")  # not through the narrow port
