@@ -51,7 +51,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         if sent % 5 == 0:
             write({"time": 1000 * now, "name": "recovery:metrics_updated", "data": {
                 "congestion_window": round(window * RATE * RTT / 8), "bytes_in_flight": round(RATE * RTT / 8),
-                "min_rtt": 1000 * RTT, "smoothed_rtt": 1000 * RTT, "pacing_rate": round(pacing * RATE)%(more)s}})
+                "min_rtt": 1000 * RTT, "smoothed_rtt": 1000 * RTT, "pacing_rate": round(pacing * RATE)MORE}})
         sender.sendto(bytes(1000), (address, port))
         sent += 1
         time.sleep(max(0, start + sent / 1000 - time.monotonic()))
@@ -85,7 +85,7 @@ def measured(folder: Path, more: str) -> RunData:
     """Run the program on the path of case 3, from a candidate's folder to the tables."""
     own = folder / "own"
     own.mkdir()
-    (own / "send").write_text(SEND % {"more": more})
+    (own / "send").write_text(SEND.replace("MORE", more))
     (own / "receive").write_text(RECEIVE)
     _, study = candidate(StudyFolder(DRAFT), str(own), folder / "home")
     plan = build_plan(study.study, profile="smoke", pins=virtual().pins())
