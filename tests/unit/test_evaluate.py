@@ -16,7 +16,7 @@ from longfat.plan import Plan, build_plan
 from longfat.report.card.candidate import QLOG, UNKNOWN, candidate
 from longfat.report.card.card import COMPARED, Card, Cell, Judgement, read_cards, write_card
 from longfat.report.card.document import FILE, CardDocument, card_document
-from longfat.report.card.page import Column, strip
+from longfat.report.card.page import Column, draw_card, strip
 from longfat.study.catalog.ccas import CCAS
 from longfat.system.errors import RigError, StudyError
 
@@ -177,3 +177,12 @@ def test_rows_that_need_drops_of_tcp_are_left_out_of_the_card_of_programs_with_t
 def test_programs_do_not_replace_one_of_several_flows(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="several flows"):
         candidate(StudyFolder(FOLDER), str(program(tmp_path / "quic")), tmp_path / "own")
+
+
+def test_a_card_without_some_rows_can_be_drawn(folder: StudyFolder, document: CardDocument, tmp_path: Path) -> None:
+    card = invented("htcp", document)
+    row = next(row.row for row in document.rows if row.claim)
+    verdicts = {name: one for name, one in card.verdicts.items() if name != row}
+    assert row in card.verdicts
+    page = draw_card(replace(card, verdicts=verdicts, cells={}), document, tmp_path).read_text(encoding="utf-8")
+    assert "the card is older than this row" in page

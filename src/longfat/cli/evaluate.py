@@ -63,7 +63,8 @@ def evaluate(
     home = results_path(folder, results)
     document = card_document(folder)
     candidates = [candidate(folder, one, home / "own") for one in algorithms or ()]  # before any run
-    new = [_evaluated(study, name, profile, jobs, home, out) for name, study in candidates]
+    documents = {name: card_document(study) for name, study in candidates}  # programs leave rows out
+    new = [_evaluated(study, name, documents[name], profile, jobs, home, out) for name, study in candidates]
     for card in new:
         for place in (home, folder.path) if keep else (home,):
             write_card(card, place / CARDS / f"{card.algorithm}.json")
@@ -72,7 +73,7 @@ def evaluate(
         write_whole(folder.path / TABLE, table_of(in_order(read_cards(folder.path / CARDS)), document))
     cards = in_order(read_cards(folder.path / CARDS) | read_cards(home / CARDS))
     for card in new or cards:
-        say_place(out, "card", draw_card(card, document, home / CARDS))
+        say_place(out, "card", draw_card(card, documents.get(card.algorithm, document), home / CARDS))
     if cards:
         say_place(out, "matrix", draw_matrix(cards, document, home / CARDS))
     valid = all(card.valid == card.planned for card in new)
@@ -111,9 +112,10 @@ def causes_of(cards: Sequence[Card], document: CardDocument) -> str:
     return "\n## Causes\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
-def _evaluated(folder: StudyFolder, name: str, profile: str, jobs: int | None, home: Path, console: Console) -> Card:
+def _evaluated(
+    folder: StudyFolder, name: str, document: CardDocument, profile: str, jobs: int | None, home: Path, console: Console
+) -> Card:
     """Execute the missing runs, judge and measure."""
-    document = card_document(folder)  # programs leave rows out
     with open_results(home) as results, listen(results, console) as events:
         run_study(folder, Choices(profile), Machine(jobs=jobs), results, events)
         build_tables(results.path, folder, events)
