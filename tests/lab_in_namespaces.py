@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lab without machines: three hosts, each in namespaces of its own with the project's userland, and cables of veth.
 
+The link ``direct`` is a tunnel over a network between its two hosts, made by the real longfat-nics.
+
 Owns the hosts' start and end, and a program ``ssh`` that enters them where the real one would connect. The rest is as
 on a real host: the agent comes over that connection, takes the cards, and has to give them back. Must not assert
 anything.
@@ -19,14 +21,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import longfat_nics
 import pytest
 
 from longfat.backends.virtual import open_virtual
 
 PATIENCE_S = 20.0
+CARD: dict[str, Any] = {"mac": None, "pci": "0000:00:01.0", "vlan": None}
 ROLES = {"receiver": "receiver", "router": "router", "sender": "sender"}
-CABLES = {"direct": ("sender", "receiver"), "left": ("sender", "router"), "right": ("router", "receiver")}
+CABLES = {"left": ("sender", "router"), "right": ("router", "receiver")}
+TUNNEL, VNI, ENDS = "direct", 7, {"sender": "192.0.2.1", "receiver": "192.0.2.2"}
+LINKS = {TUNNEL: tuple(ENDS), **CABLES}
 
 # Mounts and namespaces end with the first process. Each network namespace has a file, by which cables are laid.
 HOSTS = """\
@@ -86,6 +93,21 @@ while read -r cable mac one far_mac other; do
     ip -n "$one" link set "$cable" up
     ip -n "$other" link set "$cable" up
 done </run/shared/cables
+if ! ip -n sender link show lan >/dev/null 2>&1; then
+    ip -n sender link add lan type veth peer name lan netns receiver
+    for host in sender receiver; do
+        ip -n $host address add $(cat /run/shared/$host.address)/24 dev lan
+        ip -n $host link set lan up
+    done
+fi
+if [ "$(hostname)" != router ]; then python3 /run/shared/tunnels.py "$1" >/dev/null; fi
+"""
+
+TUNNELS = """\
+import pathlib, socket, sys
+import longfat_nics
+longfat_nics.STATES = pathlib.Path("/run/shared/nics") / socket.gethostname()
+sys.exit(longfat_nics.main(sys.argv[1:]))
 """
 
 SSH = """\
@@ -139,7 +161,8 @@ def lab_in_namespaces() -> Iterator[Lab]:
         )
         try:
             _await_hosts(shared, process)
-            lab.say("router", "/usr/local/sbin/longfat-nics apply")
+            for host in ROLES:
+                lab.say(host, "/usr/local/sbin/longfat-nics apply")
             yield lab
         finally:
             os.killpg(process.pid, signal.SIGKILL)
@@ -164,15 +187,17 @@ def _write_files(lab: Lab) -> None:
     laid = zip(ends, CABLES.items(), strict=True)
     lines = (f"{cable} {mac}1 {one} {mac}2 {other}\n" for mac, (cable, (one, other)) in laid)
     (lab.shared / "cables").write_text("".join(lines))
-    links = {host: [cable for cable, ends in CABLES.items() if host in ends] for host in ROLES}
+    links = {host: [link for link, ends in LINKS.items() if host in ends] for host in ROLES}
     for host, own in links.items():
-        (lab.shared / f"{host}.json").write_text(json.dumps({cable: cable for cable in own}))
+        cards = {link: f"vxlan{VNI}" if link == TUNNEL else link for link in own}
+        (lab.shared / f"{host}.json").write_text(json.dumps(cards))
+    tunnels = _write_tunnels(lab)
     hosts = [
         {
             "name": host,
             "role": role,
             "ssh": {"address": host, "port": 22, "user": "root", "host_key": None},
-            "nics": [{"link": link, "mac": None, "pci": "0000:00:01.0", "vlan": None} for link in links[host]],
+            "nics": [{"link": link, **(tunnels[host] if link == TUNNEL else CARD)} for link in links[host]],
             "placement": {"provider": "namespaces", "location": None, "machine_type": None, "id": None},
         }
         for host, role in ROLES.items()
@@ -180,6 +205,21 @@ def _write_files(lab: Lab) -> None:
     tags = {"study": "test", "owner": "test", "expires": None}
     inventory = {"format": 1, "environment": "existing", "tags": tags, "hosts": hosts, "paths": {}}
     (lab.folder / "inventory.json").write_text(json.dumps(inventory))
+
+
+def _write_tunnels(lab: Lab) -> dict[str, dict[str, Any]]:
+    """Write the state of each end of the tunnel for longfat-nics, and return the ends by host."""
+    (lab.shared / "tunnels.py").write_text(TUNNELS)
+    (lab.shared / "longfat_nics.py").write_bytes(Path(longfat_nics.__file__).read_bytes())
+    found = {}
+    for number, (host, address) in enumerate(ENDS.items()):
+        (remote,) = set(ENDS.values()) - {address}
+        end = {"mac": f"02:00:00:00:00:0{number}", "tunnel": {"vni": VNI, "local": address, "remote": remote}}
+        (lab.shared / "nics" / host).mkdir(parents=True)
+        (lab.shared / "nics" / host / "1.json").write_text(json.dumps({TUNNEL: end | {"up": True}}))
+        (lab.shared / f"{host}.address").write_text(address)
+        found[host] = end | {"pci": None, "vlan": None}
+    return found
 
 
 def environment(lab: Lab) -> dict[str, str]:

@@ -96,3 +96,27 @@ def test_a_card_that_is_not_there_is_an_error(
     monkeypatch.setattr(longfat_nics, "present_cards", no_cards)
     assert main(["check"]) == 2
     assert "link left: 0 network cards have mac 52:54:00:00:00:01" in capsys.readouterr().err
+
+
+def test_a_tunnel_is_made_once_with_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = {"vni": 7, "local": "192.0.2.1", "remote": "192.0.2.2"}
+    states, cards = tmp_path / "states", tmp_path / "cards"
+    for folder in (states, cards):
+        folder.mkdir()
+    (states / "1.json").write_text(json.dumps({"left": {"mac": "02:00:00:00:00:07", "tunnel": ends, "up": True}}))
+    commands = []
+
+    def output(*command: str) -> str:
+        commands.append(command)
+        if command[:3] == ("ip", "link", "add"):
+            (cards / command[3]).mkdir()
+        state = "UP" if ("ip", "link", "set", "dev", "vxlan7", "state", "up") in commands else "UNKNOWN"
+        return json.dumps([{"mtu": 1500, "flags": ["UP"], "operstate": state, "addr_info": []}])
+
+    monkeypatch.setattr(longfat_nics, "STATES", states)
+    monkeypatch.setattr(longfat_nics, "CARDS", cards)
+    monkeypatch.setattr(longfat_nics, "output", output)
+    assert [main(["check"]), main(["apply"]), main(["apply"]), main(["check"])] == [1, 0, 0, 0]
+    (made,) = (command for command in commands if command[:3] == ("ip", "link", "add"))
+    assert made[3:6] == ("vxlan7", "address", "02:00:00:00:00:07")
+    assert {"192.0.2.1", "192.0.2.2", "7"} <= set(made)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -426,6 +427,35 @@ def test_workers_are_written_by_their_addresses(labs: Labs) -> None:
     assert second["ssh"]["address"] == "192.0.2.8"
     assert "--host" in call("init", "existing", "--lab", "b", "--host", "a b", status=2)
     assert "--host" in call("init", "libvirt", "--lab", "b", "--host", "a", status=2)
+
+
+def tunnelled(**links: object) -> dict[str, Any]:
+    hosts = {
+        name: {"role": name, "ssh": {"address": address, "host_key": "ssh-ed25519 AAAA"}, "nics": {"direct": {}}}
+        for name, address in (("sender", "192.0.2.1"), ("receiver", "192.0.2.2"))
+    }
+    return {"tags": TAGS, "hosts": hosts, "links": links}
+
+
+def test_a_tunnel_has_two_ends_between_the_addresses_of_ssh(labs: Labs) -> None:
+    folder = labs.lab("existing", tunnelled(direct={"tunnel": "vxlan", "round_trip_us": 900}))
+    made = inventory_of(folder)
+    receiver, sender = (host["nics"][0] for host in made["hosts"])
+    assert sender["tunnel"] == {"vni": 4700, "local": "192.0.2.1", "remote": "192.0.2.2"}
+    assert receiver["tunnel"] == {"vni": 4700, "local": "192.0.2.2", "remote": "192.0.2.1"}
+    assert sender["mac"] != receiver["mac"]
+    assert made["paths"] == {"direct": {"round_trip_us": 900}}
+    call("up", "existing", "--lab", folder.name, "--yes")
+    assert read_inventory(folder).tunnels == {"direct"}
+
+
+def test_a_tunnel_without_addresses_or_with_a_card_is_refused_with_every_key(labs: Labs) -> None:
+    variables = tunnelled(direct={"tunnel": "gre"}, other=7)
+    variables["hosts"]["sender"] |= {"ssh": {"address": "sender.example"}, "nics": {"direct": {"pci": "0000:01:00.0"}}}
+    labs.lab("existing", variables)
+    output = call("up", "existing", "--yes", status=2)
+    keys = ("links.direct.tunnel: ", "links.other: ", "hosts.sender.ssh.address: ", "hosts.sender.nics.direct: ")
+    assert [key for key in keys if key not in output] == []
 
 
 def test_the_lab_s_own_key_is_the_only_one_that_ssh_offers(farm: Path) -> None:

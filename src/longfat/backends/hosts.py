@@ -79,11 +79,12 @@ class HostsBackend:
         lab = (self.inventory.environment, [dataclasses.astuple(host)[:2] for host in self.inventory.hosts])
         programs = {name: facts["programs"] for name, facts in self.facts.items()}
         placements, own_us = [host.placement for host in self.inventory.hosts], dict(self.inventory.own_us)
+        paths = [lab, placements, own_us, *([sorted(self.inventory.tunnels)] if self.inventory.tunnels else [])]
         return {
             "backend": self.name,
             "kernel": f"{first['kernel']['release']} {first['build']}",
             "image": _digest(programs),
-            "code": f"{code_digest()} {self.inventory.environment} {_digest([lab, placements, own_us])[:16]}",
+            "code": f"{code_digest()} {self.inventory.environment} {_digest(paths)[:16]}",
         }
 
     def capabilities(self) -> Capabilities:
@@ -211,6 +212,7 @@ class HostsBackend:
             "programs": facts["programs"],
             "cards": facts["cards"],
             "round_trips_us": trips,
+            "tunnels": sorted(self.inventory.tunnels & set(links)),
             "clock_offset_us": clock.offset_ns // 1000,
             "clock_uncertainty_us": clock.uncertainty_ns // 1000,
         }
@@ -222,6 +224,8 @@ def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
         raise StudyError("backend hosts needs a lab", where="--lab", hint="`longfat lab list` shows the labs")
     inventory = read_inventory(lab)
     say(f"asking {', '.join(host.name for host in inventory.hosts)}")
+    if inventory.tunnels:
+        say(f"tunnels over the hosts' own network, not cables: {', '.join(sorted(inventory.tunnels))}")
     with Connections(inventory.hosts, lab, agent_code()) as connections:
         facts = connections.ask("look")
         _read_clocks(connections, tuple(facts))  # an error appears now instead of after the preparation

@@ -38,13 +38,14 @@ class Host:
 class Inventory:
     """The hosts of the lab in ``folder``, sorted by name; ``environment`` made them.
 
-    ``own_us`` has the round trip of each link with its own delay.
+    ``own_us`` has the round trip of each link with its own delay, and ``tunnels`` the links that are no cables.
     """
 
     folder: Path
     environment: str
     hosts: tuple[Host, ...]
     own_us: Mapping[str, int] = field(default_factory=dict)
+    tunnels: frozenset[str] = frozenset()
 
     def host(self, name: str) -> Host:
         """Return the host with this name."""
@@ -61,7 +62,8 @@ def read_inventory(folder: Path) -> Inventory:
     data = load_inventory(folder / INVENTORY, f"longfat lab up ENVIRONMENT --lab {folder.name} writes it")
     hosts = sorted((_host(entry) for entry in data["hosts"]), key=lambda host: host.name)
     own_us = {link: path["round_trip_us"] for link, path in data.get("paths", {}).items()}
-    return Inventory(folder, data["environment"], tuple(hosts), own_us)
+    tunnels = frozenset(nic["link"] for host in data["hosts"] for nic in host["nics"] if "tunnel" in nic)
+    return Inventory(folder, data["environment"], tuple(hosts), own_us, tunnels)
 
 
 def load_inventory(file: Path, hint: str | None = None) -> dict[str, Any]:

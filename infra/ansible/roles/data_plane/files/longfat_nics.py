@@ -4,7 +4,8 @@
 
 apply changes what differs and prints a line for each change; check prints what differs and changes nothing; find
 prints the name of each link's card. Exit status 1 when something differs afterwards, 2 when it cannot be stated.
-A card is found by its MAC address or its place on the PCI bus: its name may be another one under another kernel.
+A card is found by its MAC address or its place on the PCI bus: its name may be another one under another kernel. A
+tunnel is made, with the stated MAC address: a run's namespace takes it along when it ends.
 Each file is a JSON object of links; several files may state parts of a link, and none may contradict another.
 """
 
@@ -84,6 +85,9 @@ def link_differences(name: str, wanted: Mapping[str, Any], found: Mapping[str, A
         differences.append(("mtu", str(found["mtu"]), str(wanted["mtu"]), (command,)))
     if wanted.get("up") and "UP" not in found["flags"]:
         differences.append(("state", "down", "up", (("ip", "link", "set", "dev", name, "up"),)))
+    if wanted.get("tunnel") and found["operstate"] != "UP":  # a tunnel never reports one, and a run waits for it
+        command = ("ip", "link", "set", "dev", name, "state", "up")
+        differences.append(("operational state", found["operstate"], "UP", (command,)))
     if "addresses" in wanted:
         have = {f"{a['local']}/{a['prefixlen']}" for a in found["addr_info"] if a["family"] == "inet"}
         for address in sorted(set(wanted["addresses"]) - have):
@@ -165,7 +169,9 @@ def present_cards() -> list[dict[str, str]]:
 
 
 def find(link: str, wanted: Mapping[str, Any], patience_s: float) -> str:
-    """Name of the card of ``link``. Raises NicError when there is none, or more than one."""
+    """Name of the card or tunnel of ``link``. Raises NicError when there is no card, or more than one."""
+    if tunnel := wanted.get("tunnel"):
+        return f"vxlan{tunnel['vni']}"
     end = time.monotonic() + patience_s
     while not (names := matching(wanted, present_cards())) and time.monotonic() < end:
         time.sleep(0.5)
@@ -180,10 +186,19 @@ def with_vlan(card: str, vlan: int) -> str:
     return f"{card[:10]}.{vlan}"  # 15 characters at most
 
 
+def vxlan(tunnel: Mapping[str, Any]) -> tuple[str, ...]:
+    """Words of ip-link(8) for one end of a tunnel. Its outer packets may be fragmented: a frame of 1500 bytes fits."""
+    ends = ("local", tunnel["local"], "remote", tunnel["remote"])
+    return ("type", "vxlan", "id", str(tunnel["vni"]), *ends, "dstport", "4789", "nolearning", "df", "unset")
+
+
 def differences_of(name: str, wanted: Mapping[str, Any]) -> list[Difference]:
     """Everything about the card ``name`` that is not as wanted, offloads and rings first: they may reset the link."""
     differences: list[Difference] = []
     card = name
+    if wanted.get("tunnel") and not (CARDS / name).exists():
+        made = ("ip", "link", "add", name, "address", wanted["mac"], *vxlan(wanted["tunnel"]))
+        return [(f"tunnel {name}", "missing", "there", (made,))]
     if wanted.get("rings"):
         differences += ring_differences(card, wanted["rings"], *rings(ring_listing(card)))
     if wanted.get("features"):
@@ -219,7 +234,7 @@ def main(arguments: list[str]) -> int:
             return 0
         remaining = 0
         for link, wanted in links.items():
-            # Twice at most: a new interface for tagged frames is looked at once it is there.
+            # Twice at most: a new interface is looked at once it is there.
             for _ in range(2 if verb == "apply" else 0):
                 for what, before, after, commands in differences_of(names[link], wanted):
                     for command in commands:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ EXISTING = "existing"
 _HOST_KEYS = ("role", "ssh", "nics", "location", "machine_type")
 _SSH = {"port": 22, "user": "root", "host_key": None}
 _NIC: Mapping[str, None] = {"mac": None, "pci": None, "vlan": None}
+_FIRST_VNI = 4700  # of the first tunnel by name; two labs with tunnels between the same two hosts need other ones
+VXLAN = "vxlan"
 
 
 def inventory_of(folder: Path) -> dict[str, Any]:
@@ -23,15 +26,28 @@ def inventory_of(folder: Path) -> dict[str, Any]:
     source = read_variables(folder)
     stated, message = source.data, f"wrong variables of environment {EXISTING}"
     refuse(source, [*_findings(stated)], message)
-    made = {
+    made: dict[str, Any] = {
         "format": 1,
         "environment": EXISTING,
         "tags": {"expires": None, **stated["tags"]},
         "hosts": [_host(name, host) for name, host in sorted(stated["hosts"].items())],
     }
-    made |= {"paths": stated["links"]} if stated.get("links") else {}
+    links = stated.get("links") or {}
+    paths = {link: {key: value for key, value in of.items() if key != "tunnel"} for link, of in links.items()}
+    made |= {"paths": {link: of for link, of in paths.items() if of}} if any(paths.values()) else {}
+    _lay_tunnels(made["hosts"], sorted(link for link, of in links.items() if "tunnel" in of))
     refuse(source, [Finding(_place(made, path), text) for path, text in problems_of(made)], message)
     return made
+
+
+def _lay_tunnels(hosts: list[dict[str, Any]], tunnels: list[str]) -> None:
+    """Make the cards of these links the ends of tunnels between the addresses that SSH uses."""
+    for vni, link in enumerate(tunnels, _FIRST_VNI):
+        ends = [(host["ssh"]["address"], nic) for host in hosts for nic in host["nics"] if nic["link"] == link]
+        for end, (address, nic) in enumerate(ends):
+            others = [other for other, of in ends if of is not nic]
+            nic["mac"] = f"02:6c:66:{vni >> 8:02x}:{vni & 255:02x}:{end:02x}"
+            nic["tunnel"] = {"vni": vni, "local": address, "remote": others[0] if others else address}
 
 
 def _place(made: Mapping[str, Any], path: Path_) -> Path_:
@@ -59,6 +75,38 @@ def _findings(stated: Mapping[str, Any]) -> Iterator[Finding]:
             continue
         for key in sorted(host.keys() - {*_HOST_KEYS}):
             yield Finding(("hosts", name, key), "unknown variable", nearest(key, _HOST_KEYS))
+    yield from _link_findings(stated.get("links"), hosts if isinstance(hosts, dict) else {})
+
+
+def _link_findings(links: Any, hosts: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the faults of links: not a mapping, another kind of tunnel, ends without an IPv4 address or with a card."""
+    if links is not None and not isinstance(links, dict):
+        yield Finding(("links",), "not a mapping of names")
+        return
+    for link, of in sorted((links or {}).items()):
+        if not isinstance(of, dict):
+            yield Finding(("links", link), "not a mapping; allowed: round_trip_us, tunnel")
+        elif "tunnel" in of:
+            if of["tunnel"] != VXLAN:
+                yield Finding(("links", link, "tunnel"), f"{of['tunnel']!r} is unknown; allowed: {VXLAN}")
+            for name, host in sorted(hosts.items()):
+                if link in _mapping(_mapping(host).get("nics")):
+                    yield from _tunnel_end_findings(name, link, host)
+
+
+def _mapping(data: Any) -> Mapping[str, Any]:
+    return data if isinstance(data, dict) else {}
+
+
+def _tunnel_end_findings(name: str, link: str, host: Mapping[str, Any]) -> Iterator[Finding]:
+    if stated := host["nics"][link]:
+        yield Finding(("hosts", name, "nics", link), f"a tunnel has no card; write {{}}, not {stated!r}")
+    address = _mapping(host.get("ssh")).get("address")
+    try:
+        IPv4Address(address)
+    except (AddressValueError, TypeError):
+        message = f"{address!r} is not an IPv4 address, which the tunnel {link} needs"
+        yield Finding(("hosts", name, "ssh", "address"), message)
 
 
 def _host(name: str, host: Mapping[str, Any]) -> dict[str, Any]:
