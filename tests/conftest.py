@@ -85,12 +85,12 @@ def delay_spec(seed: int = 1, *, cca: str = "reno", window_bytes: int | None = 1
 
 
 def cable_spec(seed: int = 1) -> RunSpec:
-    """One flow of 3 s over a cable of 100 Mbit/s: what any kernel can do, in real time too."""
+    """One flow of 1.5 s over a cable of 100 Mbit/s: what any kernel can do, in real time too."""
     shaped = Egress(rate_bps=100_000_000, queue=Queue(limit_packets=100))
     return RunSpec(
         nodes=(Node("client1", "sender", {"net.ipv4.tcp_sack": "1"}), Node("server", "receiver")),
         links=(Link(Interface("client1", shaped), Interface("server")),),
-        flows=(Flow("stream1", "client1", "server", "reno", 3_000_000),),
+        flows=(Flow("stream1", "client1", "server", "reno", 1_500_000),),
         probes=Probes(capture=("stream1",)),
         seed=seed,
     )

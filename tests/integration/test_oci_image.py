@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tarfile
@@ -95,3 +96,11 @@ def test_no_file_of_the_image_has_the_time_of_its_build(archive: Path) -> None:
             with tarfile.open(fileobj=whole.extractfile(layer)) as files:
                 times |= {file.mtime for file in files}
     assert times == {epoch}
+
+
+def test_the_image_lists_its_software(docker: Docker, image: str) -> None:
+    done = docker(*UNPRIVILEGED, "--entrypoint", "cat", image, "/opt/longfat/system/sbom.spdx.json")
+    names = {one["name"] for one in json.loads(done.stdout)["packages"]}
+    assert {"longfat", "iproute2", "numpy"} <= names
+    labels = docker("image", "inspect", "--format", "{{json .Config.Labels}}", image).stdout
+    assert json.loads(labels)["org.opencontainers.image.licenses"] == "Apache-2.0 AND GPL-2.0-only"

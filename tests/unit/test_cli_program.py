@@ -17,7 +17,7 @@ from longfat.cli import app
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("command", ["check --schema study", "check sandia-2003", "plan nope"])
+@pytest.mark.parametrize("command", ["check --schema study", "check _smoke", "plan nope"])
 @pytest.mark.parametrize(("output", "status"), [("pipe", 141), ("/dev/full", 3)])
 def test_output_that_goes_nowhere_ends_the_program_without_a_traceback(
     command: str, output: str, status: int, tmp_path: Path

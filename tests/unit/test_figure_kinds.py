@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 from collections.abc import Callable
@@ -349,17 +350,19 @@ figures:
 
 
 @pytest.fixture(scope="module")
-def of_runs(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
-    folder = tmp_path_factory.mktemp("runs")
-    study = write(folder, RUNS)
-    write_results(study, folder, scatter, kernel=KERNEL)
-    build_dataset(folder)
-    return OpenedStudy(folder, StudyFolder(study))
+def of_runs(opened: OpenedStudy) -> OpenedStudy:
+    return OpenedStudy(opened.results, StudyFolder(write(opened.results / "of_runs", RUNS)))
+
+
+@pytest.fixture(scope="module")
+def drawn(of_runs: OpenedStudy) -> Callable[[str], Drawing]:
+    """Each figure of runs, drawn once."""
+    return functools.cache(of_runs.show)
 
 
 @pytest.mark.parametrize("artifact", ["boxes", "steps", "against", "cells", "harms"])
-def test_figures_of_runs_have_a_row_for_each_valid_run(of_runs: OpenedStudy, artifact: str) -> None:
-    data = of_runs.show(artifact).data
+def test_figures_of_runs_have_a_row_for_each_valid_run(drawn: Callable[[str], Drawing], artifact: str) -> None:
+    data = drawn(artifact).data
     assert len(data.rows) == 3 * 3 * 3  # algorithms, windows, repetitions
     assert len({row[2] for row in data.rows}) == len(data.rows)
 
@@ -369,15 +372,15 @@ def test_figures_of_runs_have_a_row_for_each_valid_run(of_runs: OpenedStudy, art
     [("harms", lambda value, alone: (alone - value) / alone), ("delays", lambda value, alone: (value - alone) / value)],
 )
 def test_harm_is_relative_to_the_larger_metric(
-    of_runs: OpenedStudy, artifact: str, harm: Callable[[float, float], float]
+    drawn: Callable[[str], Drawing], artifact: str, harm: Callable[[float, float], float]
 ) -> None:
-    data = of_runs.show(artifact).data
+    data = drawn(artifact).data
     assert len(data.rows) == 3 * 3 * 3 and data.columns[-3:] == ("goodput", "alone", "harm")
     assert all(row[-1] == pytest.approx(harm(*row[-3:-1])) for row in data.rows)
 
 
-def test_each_cell_of_a_heat_map_opens_its_runs(of_runs: OpenedStudy) -> None:
-    drawing = of_runs.show("cells")
+def test_each_cell_of_a_heat_map_opens_its_runs(drawn: Callable[[str], Drawing]) -> None:
+    drawing = drawn("cells")
     svg = image(drawing.figure, "svg").decode()
     for first, window in itertools.product(("standard", "highspeed", "scalable"), (1, 4, 8)):
         held = {"window": window << 20, "first": first}
@@ -386,17 +389,17 @@ def test_each_cell_of_a_heat_map_opens_its_runs(of_runs: OpenedStudy) -> None:
         assert svg.count(address.replace("&", "&amp;")) == 1
 
 
-def test_boxes_stand_at_the_values_of_a_numeric_factor(of_runs: OpenedStudy) -> None:
-    (axes,) = of_runs.show("boxes").figure.axes
+def test_boxes_stand_at_the_values_of_a_numeric_factor(drawn: Callable[[str], Drawing]) -> None:
+    (axes,) = drawn("boxes").figure.axes
     middles = sorted({round(float(line.get_xdata().mean()), 3) for line in axes.lines if len(line.get_xdata()) == 2})
     near = [min((1.0, 4.0, 8.0), key=lambda mib: abs(mib - middle)) for middle in middles]
     assert sorted(set(near)) == [1.0, 4.0, 8.0] and max(map(abs, np.subtract(near, middles))) < 1.5
 
 
-def test_an_ellipse_needs_three_runs_and_has_the_colour_of_its_series(of_runs: OpenedStudy) -> None:
-    (axes,) = of_runs.show("against").figure.axes
+def test_an_ellipse_needs_three_runs_and_has_the_colour_of_its_series(drawn: Callable[[str], Drawing]) -> None:
+    (axes,) = drawn("against").figure.axes
     assert len(axes.patches) == 3
-    assert labels(of_runs.show("against"))[:3] == ["standard", "highspeed", "scalable"]
+    assert labels(drawn("against"))[:3] == ["standard", "highspeed", "scalable"]
 
 
 def test_a_figure_for_a_paper_is_a_column_wide_and_embeds_its_letters(of_runs: OpenedStudy) -> None:
@@ -406,12 +409,12 @@ def test_a_figure_for_a_paper_is_a_column_wide_and_embeds_its_letters(of_runs: O
     assert b"/FontFile2" in image(drawing.figure, "pdf")
 
 
-def test_a_smoothed_round_trip_time_is_in_milliseconds(of_runs: OpenedStudy) -> None:
-    assert of_runs.show("smoothed").data.columns[-1] == "srtt_ms"
+def test_a_smoothed_round_trip_time_is_in_milliseconds(drawn: Callable[[str], Drawing]) -> None:
+    assert drawn("smoothed").data.columns[-1] == "srtt_ms"
 
 
-def test_fairness_over_time_is_jains_index_of_the_rates_in_each_interval(of_runs: OpenedStudy) -> None:
-    data = of_runs.show("shares").data
+def test_fairness_over_time_is_jains_index_of_the_rates_in_each_interval(drawn: Callable[[str], Drawing]) -> None:
+    data = drawn("shares").data
     assert data.columns == ("scenario", "repetition", "run_id", "t_s", "jain")
     times, values = zip(*(row[-2:] for row in data.rows if row[1] == 1), strict=True)
     assert np.allclose(np.diff(times), 0.25)

@@ -107,8 +107,7 @@ def test_bytecode_in_the_image_is_never_compared_with_its_source(real_image: Ima
     assert {path.read_bytes()[4:8] for path in compiled} == {b"\x01\x00\x00\x00"}
 
 
-@pytest.mark.virtual
-@pytest.mark.slow
+@pytest.mark.oci
 def test_a_second_build_gives_the_same_bytes(
     real_image: ImageBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

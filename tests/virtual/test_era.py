@@ -67,8 +67,14 @@ def windows_after_the_loss(folder: Path) -> tuple[float, float]:
     return min(after) / before, seen[0].ssthresh / before
 
 
-def test_proportional_rate_reduction_ends_at_the_share_that_the_algorithm_keeps(tmp_path: Path) -> None:
-    lowest, threshold = windows_after_the_loss(run(with_one_loss(scalable_flow({})), tmp_path / "run"))
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of today's stack with one loss."""
+    return run(with_one_loss(scalable_flow({})), tmp_path_factory.mktemp("plain") / "run")
+
+
+def test_proportional_rate_reduction_ends_at_the_share_that_the_algorithm_keeps(plain: Path) -> None:
+    lowest, threshold = windows_after_the_loss(plain)
     assert lowest == pytest.approx(threshold)
 
 
@@ -82,11 +88,10 @@ def test_rate_halving_takes_an_algorithm_that_keeps_seven_eighths_down_to_half(t
 
 
 @pytest.mark.parametrize(("percent", "divisor"), [("100", 2**3), ("0", 1)])
-def test_a_loss_halves_the_threshold_again_and_again(tmp_path: Path, percent: str, divisor: int) -> None:
+def test_a_loss_halves_the_threshold_again_and_again(plain: Path, tmp_path: Path, percent: str, divisor: int) -> None:
     halvings = {"net.ipv4.tcp_loss_halvings": "3", "net.ipv4.tcp_loss_halvings_percent": percent}
-    plain = samples(run(with_one_loss(scalable_flow({})), tmp_path / "plain"))
-    repeated = samples(run(with_one_loss(scalable_flow(halvings)), tmp_path / "repeated"))
-    thresholds = [min(sample.ssthresh for sample in seen) for seen in (plain, repeated)]
+    repeated = run(with_one_loss(scalable_flow(halvings)), tmp_path / "repeated")
+    thresholds = [min(sample.ssthresh for sample in samples(folder)) for folder in (plain, repeated)]
     assert thresholds[1] == thresholds[0] // divisor
 
 

@@ -11,7 +11,7 @@ from guests import one_flow
 from own_algorithm import write_study
 
 from longfat.backends import guest_process
-from longfat.backends.virtual import open_virtual
+from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.study.catalog.kernels import OwnKernel
 from longfat.study.traffic.own import own_file
 from longfat.system.errors import RigError, SettledError
@@ -19,30 +19,45 @@ from longfat.system.errors import RigError, SettledError
 pytestmark = pytest.mark.virtual
 
 PLACE = "\tif (!tcp_is_cwnd_limited(sk))\n"
-STATE = "\nstatic u32 sqrt_zero;\n"
-HELPER = (
-    STATE + '\nstatic noinline void sqrt_fault(void)\n{{\n\tpr_info("sqrt: the window is watched\\n");\n\t{fault}\n}}\n'
-)
-FAULTS = {
-    "division": ("WRITE_ONCE(sqrt_zero, 7 / READ_ONCE(sqrt_zero));", "division by zero"),
-    "loop": ("while (!READ_ONCE(sqrt_zero))\n\t\tcpu_relax();", "loops"),
+HELPER = """
+static u32 sqrt_zero;
+
+static noinline void sqrt_fault(u64 b)
+{
+	pr_info("sqrt: the window is watched\\n");
+	if (b == TCP_CC_PPM)
+		WRITE_ONCE(sqrt_zero, 7 / READ_ONCE(sqrt_zero));
+	while (!READ_ONCE(sqrt_zero))
+		cpu_relax();
 }
+
+"""
+FAULTS = {  # b in parts per million, code, cause
+    "division": ("1000000", "WRITE_ONCE(sqrt_zero, 7 / READ_ONCE(sqrt_zero));", "division by zero"),
+    "loop": ("500000", "while (!READ_ONCE(sqrt_zero))", "loops"),
+}
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, VirtualBackend]:
+    """A C file with both faults, and a kernel with it."""
+    folder = write_study(tmp_path_factory.mktemp("faulty"))
+    path = folder / "tcp_sqrt.c"
+    begin, name, rest = path.read_text().partition("static void sqrt_cong_avoid")
+    rest = rest.replace(PLACE, f"\tsqrt_fault(sqrt_param(sk, SQRT_B));\n{PLACE}")
+    path.write_text(f"{begin}{HELPER}{name}{rest}")
+    own = OwnKernel(sources=(own_file(folder, path.name),))
+    return path, open_virtual(kernels=(own.name,), own={own.name: own})
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_the_studys_own_file_is_named_and_settled(
-    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: str, faulty: tuple[Path, VirtualBackend], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guest_process, "STILL_CPU_S", 3.0)
-    code, cause = FAULTS[fault]
-    path = write_study(tmp_path) / "tcp_sqrt.c"
-    begin, name, rest = path.read_text().partition("static void sqrt_cong_avoid")
-    rest = rest.replace(PLACE, f"\tsqrt_fault();\n{PLACE}")
-    path.write_text(f"{begin}{HELPER.format(fault=code)}\n{name}{rest}")
-    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if text.strip() == code.split("\n")[0])
-    own = OwnKernel(sources=(own_file(tmp_path, "tcp_sqrt.c"),))
-    backend = open_virtual(kernels=(own.name,), own={own.name: own})
-    spec = one_flow(duration_us=300_000)
+    (path, backend), (b_ppm, code, cause) = faulty, FAULTS[fault]
+    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if text.strip() == code)
+    spec = one_flow(duration_us=300_000, sender={"net.ipv4.tcp_sqrt.b_ppm": b_ppm})
     flows = tuple(dataclasses.replace(flow, cca="sqrt") for flow in spec.flows)
     folder = tmp_path / "run"
     folder.mkdir()

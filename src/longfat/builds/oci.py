@@ -19,11 +19,13 @@ from longfat.builds.kernel_targets import KIT
 from longfat.builds.listing import listing_digest
 from longfat.builds.packages import require_packages
 from longfat.builds.programs import run_program
+from longfat.builds.sbom import sbom
 from longfat.system.cache import cache_folder
 from longfat.system.store import keep
 
 CHECKOUT = RECIPE_FOLDER.parent
 CACHE = "opt/longfat/system/cache"
+SBOM = "opt/longfat/system/sbom.spdx.json"
 PACKAGES = "usr/local/lib/python3.11/dist-packages"
 WHEELS = ["--python-version=3.11", *(f"--platform=manylinux_2_{minor}_x86_64" for minor in range(17, 37))]
 
@@ -48,14 +50,27 @@ def build_oci(
             target = userland / CACHE / "kernels" / kernel.parent.name
             shutil.copytree(kernel.parent, target, ignore=shutil.ignore_patterns(KIT))
         _install(userland / PACKAGES)
+        (userland / SBOM).write_text(sbom(userland, userland / PACKAGES, version, epoch), encoding="utf-8")
         buildah = ["buildah", f"--root={storage}", f"--runroot={storage}/run", "--storage-driver=vfs"]
         files = [f"--file={RECIPE_FOLDER}/Containerfile", f"--ignorefile={RECIPE_FOLDER}/Containerfile.ignore"]
         options = ["--isolation=chroot", "--no-hosts", f"--timestamp={epoch}", f"--tag={tag}"]
+        options += [f"--label=org.opencontainers.image.{key}={value}" for key, value in _labels(version).items()]
         run_program(*buildah, "build", *files, *options, f"--build-context=userland={userland}", str(CHECKOUT))
         run_program(*buildah, "push", tag, f"docker-archive:{new}:{tag}")
 
     archive = cache_folder() / "oci" / f"longfat-{version}.tar"
     return keep(archive, make, "the container image", "3 GB", right=lambda path: False)
+
+
+def _labels(version: str) -> dict[str, str]:
+    """Return the labels by their names in the OCI's image specification. The kernels are under GPL-2.0-only."""
+    return {
+        "title": "longfat",
+        "description": "Reproductions of TCP congestion-control studies with real Linux TCP in virtual time",
+        "version": version,
+        "licenses": "Apache-2.0 AND GPL-2.0-only",
+        "documentation": f"/{SBOM}",
+    }
 
 
 def _stage(top: Path, image: ImageBuild, root: Path, epoch: int) -> None:

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file lab.yaml of environment ``existing``, from the machines of a testbed."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import yaml
+
+ROLES = ("sender", "receiver", "router")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of a testbed: its name, how SSH reaches it, and the MAC address of its card on each link."""
+
+    name: str
+    address: str
+    user: str
+    port: int = 22
+    cards: dict[str, str] = field(default_factory=dict)
+
+
+def lab_file(machines: Iterable[Machine], testbed: str) -> str:
+    """Return the text of lab.yaml.
+
+    A machine's role is the beginning of its name: sender, receiver or router; all others are workers, which have no
+    links. Raises ValueError without machines, or if workers and others are mixed.
+    """
+    found = sorted(machines, key=lambda machine: machine.name)
+    roles = {one.name: next((role for role in ROLES if one.name.startswith(role)), "worker") for one in found}
+    if not found or ("worker" in roles.values() and set(roles.values()) != {"worker"}):
+        listed = ", ".join(f"{name} ({role})" for name, role in roles.items()) or "none"
+        raise ValueError(f"machines are {listed}; needed: workers, or names that begin with {', '.join(ROLES)}")
+    hosts = {
+        one.name.lower(): {
+            "role": roles[one.name],
+            "ssh": {"address": one.address, "port": one.port, "user": one.user},
+            "nics": {} if roles[one.name] == "worker" else {link: {"mac": mac} for link, mac in one.cards.items()},
+            "location": testbed,
+        }
+        for one in found
+    }
+    data = {"tags": {"study": "any", "owner": getpass.getuser()}, "hosts": hosts}
+    return "# SPDX-License-Identifier: Apache-2.0\n" + yaml.safe_dump(data, sort_keys=False)
