@@ -16,7 +16,7 @@ from longfat.spec.runspec import Program, RunSpec
 from longfat.study.traffic.kind import Column, Table
 
 SUFFIXES = (".qlog", ".sqlog")
-MOST_EVENTS = 500_000
+MOST_EVENTS = 200_000
 LARGEST = 2**53  # whole numbers up to it are exact in JSON
 STATE_CHARS = 40
 RECORD_SEPARATOR = b"\x1e"  # of JSON text sequences (RFC 7464)
