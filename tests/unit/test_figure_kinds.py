@@ -25,6 +25,8 @@ from longfat.plan import PlannedRun
 from longfat.system.errors import StudyError
 from longfat.system.identity import KernelSource
 
+pytestmark = pytest.mark.slow
+
 MANIFEST = """\
 format: 2
 study: small

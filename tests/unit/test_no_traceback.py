@@ -23,6 +23,8 @@ from longfat.dataset import load
 from longfat.dataset.build import build_dataset
 from longfat.system.errors import SHOWN_PROBLEMS
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(__file__).parents[2] / "src"
 
 

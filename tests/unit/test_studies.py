@@ -11,7 +11,7 @@ import pytest
 from fabricated_results import CLAIMS, FIGURES, MANIFEST, write_study
 
 from longfat.data.study_folder import StudyFolder, studies_in
-from longfat.plan import build_plan, estimate
+from longfat.plan import Plan, build_plan, estimate
 from longfat.plan.estimate import FIXED_SECONDS, run_seconds
 from longfat.plan.resolve import resolve
 from longfat.study.catalog.stacks import STACKS
@@ -60,6 +60,11 @@ def study(name: str) -> Study:
     return load_study(EXPERIMENTS / name / "study.yaml")
 
 
+@functools.cache
+def plan(name: str, profile: str) -> Plan:
+    return build_plan(study(name), profile=profile, pins={"backend": "virtual"})
+
+
 @pytest.mark.parametrize(
     ("name", "profile", "minutes"),
     [
@@ -68,8 +73,7 @@ def study(name: str) -> Study:
     ],
 )
 def test_a_profile_keeps_to_its_time_on_two_cores(name: str, profile: str, minutes: int) -> None:
-    plan = build_plan(study(name), profile=profile, pins={"backend": "virtual"})
-    assert estimate(plan, jobs=2).wall_seconds < minutes * 60
+    assert estimate(plan(name, profile), jobs=2).wall_seconds < minutes * 60
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,7 @@ def test_a_profile_keeps_to_its_time_on_two_cores(name: str, profile: str, minut
     [("_smoke", 10 / 25), ("sandia-2003", 590 / 623), ("slac-2003", 310 / 415), ("trinh-2004", 212 / 118)],
 )
 def test_the_time_of_a_study_is_estimated_within_30_percent(name: str, seconds_per_run: float) -> None:
-    cost = estimate(build_plan(study(name), profile="quick", pins={"backend": "virtual"}), jobs=2)
+    cost = estimate(plan(name, "quick"), jobs=2)
     assert cost.whole_seconds / cost.distinct_runs == pytest.approx(seconds_per_run, rel=0.3)
 
 

@@ -8,6 +8,8 @@ import json
 import pytest
 from study_identities import COMMITTED, STUDIES, study_identities
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_shipped_studies_have_the_runs_that_are_committed(name: str) -> None:

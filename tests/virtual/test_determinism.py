@@ -42,12 +42,8 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(one_flow(), tmp_path_factory.mktemp("first") / "run")
 
 
-def test_the_same_run_gives_the_same_bytes_in_every_file(first: Path, tmp_path: Path) -> None:
-    assert {"outcome.json", "captures/flow1.pcap", "iperf/flow1.client.txt", "sockets.csv"} <= contents(first).keys()
-    assert differing(first, run(one_flow(), tmp_path / "again")) == []
-
-
 def test_the_same_run_gives_the_same_bytes_while_both_cores_are_busy(first: Path, tmp_path: Path) -> None:
+    assert {"outcome.json", "captures/flow1.pcap", "iperf/flow1.client.txt", "sockets.csv"} <= contents(first).keys()
     with both_cores_busy():
         again = run(one_flow(), tmp_path / "again")
     assert differing(first, again) == []
