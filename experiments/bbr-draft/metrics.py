@@ -3,8 +3,8 @@
 
 A phase is a stretch of samples with equal gains (struct tcp_bbr_info). STARTUP has a pacing gain above 1.5, DRAIN is
 the phase after STARTUP, PROBE_RTT has a cwnd gain of at most 1. In PROBE_BW the pacing gain is above 1 (PROBE_UP),
-below 1 (PROBE_DOWN), or 1 (cruise and refill). This holds for versions 1 to 3. Bandwidths are those of full frames on
-the wire, so that they compare with a link's rate.
+below 1 (PROBE_DOWN), or 1 (cruise and refill). This holds for versions 1 to 3. A program names its phases in its qlog.
+Bandwidths are those of full frames on the wire, so that they compare with a link's rate.
 """
 
 from __future__ import annotations
@@ -12,18 +12,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from longfat.dataset.load import Columns
 from longfat.metrics.data import Array, NoValue, Point, Points, RunData, Source
 from longfat.metrics.registry import metric
 
 WIRE = 1538 / 1448  # bytes on the wire for each byte of payload, at an MTU of 1500 B with timestamps
 STARTUP_GAIN = 1.5  # between PROBE_UP's 1.25 and STARTUP's 2.77
 PROBE_RTT_GAIN = 1.0  # cwnd gain; 0.5 in the draft
-SEGMENT_BITS = 8 * 1448
+SEGMENT_BYTES = 1448
+SEGMENT_BITS = 8 * SEGMENT_BYTES
+FRAME_BYTES = 38  # of Ethernet on the wire: preamble, header, checksum, gap
+# Phases by the state that a qlog names; samples of a flow by its columns, and the unit of each in those of a column.
+STATES = {"startup": "startup", "drain": "drain", "probe_rtt": "probe-rtt"}
+STATES |= {"probe_bw_up": "up", "probe_bw_down": "down", "probe_bw_cruise": "level", "probe_bw_refill": "level"}
+QLOG = {"bandwidth_bps": "bw", "pacing_bps": "pacing", "min_rtt_us": "min_rtt", "cwnd_bytes": "cwnd"}
+QLOG |= {"inflight_bytes": "inflight", "lost_packets": "retrans"}
+QLOG |= {name: name for name in ("pacing_gain", "cwnd_gain")}
+PACKETS = ("t_us", "received_packets", "received_bytes", "payload_bytes")
+UNITS = {"min_rtt_us": 1e6, "cwnd_bytes": SEGMENT_BYTES, "inflight_bytes": SEGMENT_BYTES}
 RECOVERY = 3  # TCP_CA_Recovery (linux/tcp.h); TCP_CA_Loss is 4
 NEAR = 0.02  # "close" in the draft: within 2 %
 WHOLE_S = 0.9  # least part of the second after PROBE_RTT
@@ -44,7 +55,8 @@ class Flow:
     """The samples of the only flow, of equal length: times in seconds, rates in bit/s of payload, amounts in segments.
 
     ``retrans`` counts retransmissions so far, ``lost`` the segments that are thought lost and were not sent again yet.
-    ``recovers`` is true from a loss to the end of its recovery.
+    ``recovers`` is true from a loss to the end of its recovery. ``wire`` has bytes on the wire for each counted one,
+    ``states`` the name of the phase at each sample if the sender names it.
     """
 
     t: Array
@@ -59,11 +71,17 @@ class Flow:
     lost: Array
     pacing: Array
     recovers: Array
+    wire: float = WIRE
+    states: npt.NDArray[np.str_] | None = None
+
+    def __getattr__(self, name: str) -> Array:
+        raise NoValue(f"the qlog of the program has no {name}")
 
     @cached_property
     def phases(self) -> list[Phase]:
         """The phases in order of time."""
-        changes = np.flatnonzero((np.diff(self.pacing_gain) != 0) | (np.diff(self.cwnd_gain) != 0)) + 1
+        seen = self.pacing_gain + 1j * self.cwnd_gain if self.states is None else self.states
+        changes = np.flatnonzero(seen[1:] != seen[:-1]) + 1
         found: list[Phase] = []
         for first, end in pairwise([0, *changes.tolist(), len(self.t)]):
             name = self._name(first, found[-1].name if found else None)
@@ -74,6 +92,8 @@ class Flow:
         return found
 
     def _name(self, at: int, before: str | None) -> str:
+        if self.states is not None:
+            return str(self.states[at])
         pacing, cwnd = self.pacing_gain[at], self.cwnd_gain[at]
         if cwnd <= PROBE_RTT_GAIN:
             return "probe-rtt"
@@ -118,10 +138,9 @@ class Flow:
 def _flow(data: RunData, _name: str | None) -> Flow:
     key = "bbr-draft", data.run.run_id
     if key not in data.dataset.computed:
-        data.dataset.computed[key] = _read(data)
-    found = data.dataset.computed[key]
-    assert isinstance(found, Flow)
-    return found
+        own = data.dataset.columns_of("qlog", data.run.run_id)
+        data.dataset.computed[key] = _read_qlog(data, own) if len(own["t_us"]) else _read(data)
+    return cast(Flow, data.dataset.computed[key])
 
 
 def _read(data: RunData) -> Flow:
@@ -135,19 +154,43 @@ def _read(data: RunData) -> Flow:
         found[column] = states["value"][own][np.searchsorted(states["t_us"][own], times)].astype(np.float64)
     sockets = data.dataset.columns_of("sockets", data.run.run_id)
     where = np.searchsorted(sockets["t_us"], times)
-    for column, name in (
-        *((n, f"{n}_segments") for n in ("cwnd", "inflight", "delivered", "lost")),
-        ("retrans", "retrans_total"),
-        ("pacing", "pacing_bps"),
-        ("recovers", "ca_state"),
-    ):
+    segments = {name: f"{name}_segments" for name in ("cwnd", "inflight", "delivered", "lost")}
+    for column, name in (segments | {"retrans": "retrans_total", "pacing": "pacing_bps"}).items():
         found[column] = sockets[name][where].astype(np.float64)
-    found["min_rtt"] = found["min_rtt"] / 1e6
-    found["recovers"] = found["recovers"] >= RECOVERY
+    found |= {"min_rtt": found["min_rtt"] / 1e6, "recovers": sockets["ca_state"][where] >= RECOVERY}
     begun = found["pacing_gain"] > 0  # zero before the first acknowledgment
     if not begun.any():
         raise NoValue("nothing was acknowledged")
     return Flow(times[begun].astype(np.float64) / 1e6, **{name: values[begun] for name, values in found.items()})
+
+
+def _read_qlog(data: RunData, own: Columns) -> Flow:
+    """Return the samples of a program, from the first one with a phase and all values that its qlog has."""
+    names = [STATES.get(str(name).lower().replace("-", "_")) for name in own["state"]]
+    read = {name: own[column].astype(np.float64) / UNITS.get(column, 1) for column, name in QLOG.items()}
+    lacking = {name for name, values in read.items() if np.isnan(values).all()}
+    begun = np.isfinite([read[name] for name in read.keys() - lacking]).all(axis=0) & np.array(
+        [name is not None for name in names]
+    )
+    if not begun.any():
+        raise NoValue(f"the qlog has no congestion_state_updated with a phase: {', '.join(STATES)}")
+    first = int(np.argmax(begun))
+    for at in range(first, len(names)):  # another state, such as recovery, is within a phase
+        names[at] = names[at] or names[at - 1]
+    packets = data.dataset.columns_of("program_packets", data.run.run_id)
+    times, count, framed, arrived = (packets[name].astype(np.float64) for name in PACKETS)
+    flow = Flow(
+        t := own["t_us"][first:] / 1e6,
+        **{name: values[first:] for name, values in read.items()},
+        delivered=np.interp(t, times / 1e6, arrived / SEGMENT_BYTES, left=0),
+        lost=np.zeros_like(t),
+        recovers=own["state"][first:] == "recovery",
+        wire=float((framed[-1] + FRAME_BYTES * count[-1]) / max(arrived[-1], 1)),
+        states=np.array(names[first:]),
+    )
+    for name in lacking:
+        object.__delattr__(flow, name)
+    return flow
 
 
 Bbr = Annotated[Flow, Source(_flow)]
@@ -163,7 +206,7 @@ def _mean(values: list[float]) -> float:
 def startup_bandwidth(f: Bbr) -> float:
     """Largest bandwidth that the flow estimates in STARTUP, in Mbit/s of full frames on the wire."""
     phase = f.named("startup")[0]
-    return float(f.bw[phase.first : phase.end].max()) * WIRE / 1e6
+    return float(f.bw[phase.first : phase.end].max()) * f.wire / 1e6
 
 
 @metric("rounds", "round trips of STARTUP since the bandwidth grew by 25 %", over=("place",))
@@ -351,7 +394,7 @@ def cruise_cwnd(f: Bbr, since_us: float) -> float:
 @metric("Mbit/s", "pacing rate in cruise, as full frames on the wire", bounds=(0, np.inf))
 def cruise_pacing(f: Bbr, since_us: float) -> float:
     """Median of the pacing rate where the gain is 1, in Mbit/s of full frames on the wire."""
-    return float(np.median(f.pacing[_cruise(f, since_us)])) * WIRE / 1e6
+    return float(np.median(f.pacing[_cruise(f, since_us)])) * f.wire / 1e6
 
 
 def _cruise(f: Flow, since_us: float) -> npt.NDArray[np.bool_]:
@@ -370,14 +413,14 @@ def least_cwnd(f: Bbr, since_us: float) -> float:
 @metric("Mbit/s", "least estimated bandwidth, as full frames on the wire", bounds=(0, np.inf))
 def least_bandwidth(f: Bbr, since_us: float) -> float:
     """Smallest bandwidth that the flow estimates from a time on, in Mbit/s of full frames on the wire."""
-    return float(f.bw[f.at(since_us) :].min()) * WIRE / 1e6
+    return float(f.bw[f.at(since_us) :].min()) * f.wire / 1e6
 
 
 @metric("rounds", "round trips until the estimated bandwidth is near a rate", bounds=(0, np.inf))
 def rounds_to(f: Bbr, rate_bps: float, from_us: float) -> float:
     """Round trips from a time until the estimated bandwidth is within 2 % of a rate; to the end if it never is."""
     first = f.at(from_us)
-    near = np.flatnonzero(np.abs(f.bw[first:] * WIRE / rate_bps - 1) <= NEAR)
+    near = np.flatnonzero(np.abs(f.bw[first:] * f.wire / rate_bps - 1) <= NEAR)
     return f.rounds(first, first + int(near[0]) if len(near) else len(f.t) - 1)
 
 
@@ -385,7 +428,7 @@ def rounds_to(f: Bbr, rate_bps: float, from_us: float) -> float:
 def cycles_to(f: Bbr, rate_bps: float, from_us: float) -> float:
     """PROBE_UP phases from a time to the first estimate within 2 % of a rate; infinite if there is none."""
     first = f.at(from_us)
-    near = np.flatnonzero(np.abs(f.bw[first:] * WIRE / rate_bps - 1) <= NEAR)
+    near = np.flatnonzero(np.abs(f.bw[first:] * f.wire / rate_bps - 1) <= NEAR)
     if not len(near):
         return float("inf")
     return float(sum(one.name == "up" and first <= one.first <= first + int(near[0]) for one in f.phases))
@@ -454,4 +497,4 @@ def probe_ups(f: Bbr, since_us: float) -> float:
 def delivers(f: Bbr, since_us: float) -> float:
     """Rate of delivered segments from a time to the last sample, in Mbit/s of full frames on the wire."""
     at = f.at(since_us)
-    return float((f.delivered[-1] - f.delivered[at]) * SEGMENT_BITS / (f.t[-1] - f.t[at])) * WIRE / 1e6
+    return float((f.delivered[-1] - f.delivered[at]) * SEGMENT_BITS / (f.t[-1] - f.t[at])) * f.wire / 1e6

@@ -10,11 +10,12 @@ from typing import Literal
 from urllib.parse import unquote
 
 import pytest
+import yaml
 
 from longfat.cli.evaluate import SHIPPED, TABLE, in_order, table_of
 from longfat.data.study_folder import StudyFolder
 from longfat.plan import Plan, build_plan
-from longfat.report.card.candidate import UNKNOWN, study_with
+from longfat.report.card.candidate import QLOG, UNKNOWN, candidate
 from longfat.report.card.card import COMPARED, Card, Cell, Judgement, read_cards, write_card
 from longfat.report.card.document import FILE, CardDocument, card_document
 from longfat.report.card.page import Column, draw_card, report_of, strip
@@ -144,6 +145,59 @@ def test_every_check_of_the_drafts_22_cases_has_a_row_and_the_committed_card_is_
 def test_a_file_evaluated_against_the_draft_is_the_candidate_of_a_complete_copy(tmp_path: Path) -> None:
     source = tmp_path / "tcp_mybbr.c"
     source.write_text('struct tcp_congestion_ops a = { .name = "mybbr" };', encoding="utf-8")
-    copy = study_with(StudyFolder(DRAFT), source, tmp_path / "bbr-draft")
+    name, copy = candidate(StudyFolder(DRAFT), str(source), tmp_path / "own")
+    assert name == "mybbr"
     assert {path.name for path in DRAFT.iterdir() if path.is_file()} < {path.name for path in copy.path.iterdir()}
     assert UNKNOWN not in copy.header.unknowns
+
+
+def program(folder: Path) -> Path:
+    folder.mkdir()
+    for name in ("send", "receive"):
+        (folder / name).write_text("#!/bin/sh\n", encoding="utf-8")
+    return folder
+
+
+def test_programs_evaluated_against_the_draft_replace_every_flow_and_get_its_limits(tmp_path: Path) -> None:
+    draft = StudyFolder(DRAFT)
+    name, copy = candidate(draft, str(program(tmp_path / "quic")), tmp_path / "own")
+    runs = build_plan(copy.study, profile="quick", pins={}).runs
+    assert name == "quic"
+    assert all(run.spec.programs and not run.spec.flows for run in runs)
+    assert {keep for run in runs for one in run.spec.programs for keep in one.keep} == {QLOG}
+    sent = {run.experiment: run.spec.programs[0].send[4:] for run in runs}
+    assert sent["drain-inflight"] == () and sent["refill"] == ("10000000", "2", "0.1")
+    sampled = {run.experiment: run.spec.probes.queue_interval_us for run in runs}
+    declared = build_plan(draft.study, profile="quick", pins={}).runs
+    assert sampled == {
+        run.experiment: run.spec.probes.socket_interval_us
+        for run in declared
+        if run.experiment in sampled and run.scenario in {one.scenario for one in runs}
+    }
+
+
+def test_rows_that_need_drops_of_tcp_are_left_out_of_the_card_of_programs_with_the_reason(tmp_path: Path) -> None:
+    document = card_document(StudyFolder(DRAFT))
+    _, copy = candidate(StudyFolder(DRAFT), str(program(tmp_path / "quic")), tmp_path / "own")
+    left = card_document(copy)
+    gone = {row.row for row in document.rows} - {row.row for row in left.rows}
+    dropping = {
+        one["id"] for one in yaml.safe_load((DRAFT / "study.yaml").read_text())["experiments"] if "drops" in one
+    }
+    assert gone == {row.row for row in document.rows if any(f"[{one}," in row.of for one in dropping)} != set()
+    assert [row.claim for row in left.rows] == [claim.id for claim in copy.claims]
+    assert len(left.left_out) == len(document.left_out) + len(gone)
+
+
+def test_programs_do_not_replace_one_of_several_flows(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="several flows"):
+        candidate(StudyFolder(FOLDER), str(program(tmp_path / "quic")), tmp_path / "own")
+
+
+def test_a_card_without_some_rows_can_be_drawn(folder: StudyFolder, document: CardDocument, tmp_path: Path) -> None:
+    card = invented("htcp", document)
+    row = next(row.row for row in document.rows if row.claim)
+    verdicts = {name: one for name, one in card.verdicts.items() if name != row}
+    assert row in card.verdicts
+    page = draw_card(replace(card, verdicts=verdicts, cells={}), document, tmp_path).read_text(encoding="utf-8")
+    assert "the card is older than this row" in page

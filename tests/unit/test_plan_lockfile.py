@@ -11,6 +11,7 @@ from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
 from longfat.plan.estimate import (
     BYTES_PER_CAPTURED_PACKET,
     FIXED_SECONDS,
+    IDLE_PACKETS_PER_S,
     SECONDS_PER_CAPTURED_PACKET,
     SECONDS_PER_PACKET_HOP,
     TYPICAL,
@@ -96,8 +97,9 @@ def test_an_older_lock_lacks_the_kinds_of_traffic_that_came_later(plan: Plan, tm
 def test_an_estimate_counts_packets_of_rate_or_window(plan: Plan) -> None:
     # 16 MiB fills the path: 833,333 packets over one link; 375 kB in 30 ms is a tenth of it.
     each = SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
-    longest = FIXED_SECONDS + TYPICAL * 833_333 * each
-    both = longest + FIXED_SECONDS + TYPICAL * 83_333 * each
+    idle = IDLE_PACKETS_PER_S * 10 * SECONDS_PER_PACKET_HOP
+    longest = FIXED_SECONDS + TYPICAL * (833_333 * each + idle)
+    both = longest + FIXED_SECONDS + TYPICAL * (83_333 * each + idle)
     assert estimate(plan, jobs=1).wall_seconds == pytest.approx(both, rel=1e-3)
     assert estimate(plan, jobs=100).wall_seconds == pytest.approx(longest, rel=1e-3)
 

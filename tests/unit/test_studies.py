@@ -12,6 +12,7 @@ from fabricated_results import CLAIMS, FIGURES, MANIFEST, write_study
 
 from longfat.data.study_folder import StudyFolder, studies_in
 from longfat.plan import Plan, build_plan, estimate
+from longfat.plan.estimate import FIXED_SECONDS, run_seconds
 from longfat.plan.resolve import resolve
 from longfat.study.catalog.stacks import STACKS
 from longfat.study.load import load_study
@@ -82,6 +83,26 @@ def test_a_profile_keeps_to_its_time_on_two_cores(name: str, profile: str, minut
 def test_the_time_of_a_study_is_estimated_within_30_percent(name: str, seconds_per_run: float) -> None:
     cost = estimate(plan(name, "quick"), jobs=2)
     assert cost.whole_seconds / cost.distinct_runs == pytest.approx(seconds_per_run, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario", "cpu_s"),  # as measured in turn on one busy machine
+    [
+        ("ware-2019", "fig-8a.cell-x16-n1.buffer-16.flows-1", 28.4),
+        ("philip-2021", "edge.algorithm-reno.rtt-20ms.each-1", 57.8),
+        ("slac-2003", "pairs.window-2125kb.first-p-tcp.second-bic-tcp", 5.0),
+        ("pairs", "plain.first-illinois.second-htcp.rate-50mbit.buffer-4bdp", 4.7),
+    ],
+)
+def test_estimates_of_slow_and_fast_paths_have_the_measured_ratio(name: str, scenario: str, cpu_s: float) -> None:
+    reference, reference_s = seconds_of("trinh-2004", "isolated.version-sack.rate-100mbit."), 11.9
+    assert seconds_of(name, scenario) / reference == pytest.approx(cpu_s / reference_s, rel=0.4)
+
+
+def seconds_of(name: str, scenario: str) -> float:
+    """Return the estimate of a run without what every run costs."""
+    runs = build_plan(study(name), profile="quick", pins={"backend": "virtual"}).runs
+    return run_seconds(next(run.spec for run in runs if run.scenario.startswith(scenario))) - FIXED_SECONDS
 
 
 @pytest.mark.parametrize("name", STUDIES)

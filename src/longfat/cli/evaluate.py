@@ -44,7 +44,10 @@ SHIPPED = ("reno", "cubic", "bbr", "htcp", "scalable", "highspeed", "compound", 
 def evaluate(
     out: Output,
     algorithms: Annotated[
-        list[str] | None, typer.Argument(help="names of algorithms, or C files; without any, only draw the kept cards")
+        list[str] | None,
+        typer.Argument(
+            help="names of algorithms, C files, or folders of programs; without any, only draw the kept cards"
+        ),
     ] = None,
     against: Annotated[
         str, typer.Option(help="study of the document: bcp133 (RFC 9743), or bbr-draft (the cases of BBR's draft)")
@@ -61,7 +64,8 @@ def evaluate(
     home = results_path(folder, results)
     document = card_document(folder)
     candidates = [candidate(folder, one, home / "own") for one in algorithms or ()]  # before any run
-    new = [_evaluated(study, name, document, profile, jobs, home, out) for name, study in candidates]
+    documents = {name: card_document(study) for name, study in candidates}  # programs leave rows out
+    new = [_evaluated(study, name, documents[name], profile, jobs, home, out) for name, study in candidates]
     for card in new:
         for place in (home, folder.path) if keep else (home,):
             write_card(card, place / CARDS / f"{card.algorithm}.json")
@@ -70,7 +74,7 @@ def evaluate(
         write_whole(folder.path / TABLE, table_of(in_order(read_cards(folder.path / CARDS)), document))
     cards = in_order(read_cards(folder.path / CARDS) | read_cards(home / CARDS))
     for card in new or cards:
-        say_place(out, "card", draw_card(card, document, home / CARDS))
+        say_place(out, "card", draw_card(card, documents.get(card.algorithm, document), home / CARDS))
     if cards:
         say_place(out, "matrix", draw_matrix(cards, document, home / CARDS))
     valid = all(card.valid == card.planned for card in new)

@@ -66,7 +66,7 @@ def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
         "throughput": _captured(folder / "throughput", columns.SCHEMAS["throughput"], run_id, spec),
         "counters": _counters(folder / "counters.json", run_id),
         "achieved": _interfaces(folder / "achieved.json", achieved, run_id),
-        **{table.name: _observed(table, folder, told, run_id) for table in written},
+        **{table.name: _observed(table, folder, told, run_id, spec) for table in written},
     }
     if (folder / "cca_state.csv").exists():  # simulators have none
         tables["cca_state"] = _read_csv(folder / "cca_state.csv", columns.SCHEMAS["cca_state"], run_id)
@@ -164,9 +164,15 @@ def _socket_facts(sockets: pa.Table, flow: str) -> dict[str, int | None]:
     }
 
 
-def _observed(table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]]], run_id: str) -> pa.Table:
+def _observed(
+    table: Table, folder: Path, told: Mapping[str, list[dict[str, Any]]], run_id: str, spec: RunSpec
+) -> pa.Table:
     """Return the rows of a traffic kind's table; reports give one row each, sorted by name."""
     schema = columns.schema_of(table)
+    if table.rows:
+        with _reading(folder / table.file):
+            found = [{"run_id": run_id, **row} for row in table.rows(folder, spec)]
+            return pa.Table.from_pylist(found, schema=schema)
     if table.name not in told:
         return _read_csv(folder / table.file, schema, run_id)
     name = next(iter(table.columns))

@@ -19,8 +19,9 @@ from longfat.system.errors import StudyError
 
 # Measured with the virtual backend, one run on one core; docs/virtual-time.md has the figures of the day.
 FIXED_SECONDS = 0.6  # boot, topology and teardown, two runs at a time
-SECONDS_PER_PACKET_HOP = 4e-6  # one data packet over one link, including its share of the ACKs
-TYPICAL = 0.3  # ratio of actual to model time of everything else: few flows fill their link, as the model assumes
+SECONDS_PER_PACKET_HOP = 3.6e-6  # one data packet over one link, including its share of the ACKs
+IDLE_PACKETS_PER_S = 1400  # cost of a link's timers and ticks in a second of the run, in packets over one link
+TYPICAL = 0.3  # ratio of actual to model time of everything else
 REPORT_SECONDS = 2.0  # the start of the program, figures and report
 REPORT_SECONDS_PER_RUN = 0.1  # parsing, metrics, verdicts
 SECONDS_PER_CAPTURED_PACKET = 3e-5  # written by tcpdump, read by tcptrace, whose graphs are read
@@ -78,7 +79,9 @@ def run_seconds(spec: RunSpec) -> float:
     packets = min(_most_packets(spec), sum(cost.packets for cost in costs))
     ends = {(one.sender, one.receiver) for one in spec.sent} | {(ping.sender, ping.receiver) for ping in spec.pings}
     hops = max(len(route(spec, *pair)) for pair in ends)
-    seconds = packets * hops * SECONDS_PER_PACKET_HOP + _captured_packets(spec) * SECONDS_PER_CAPTURED_PACKET
+    idle = IDLE_PACKETS_PER_S * len(spec.links) * spec.end_us / 1e6
+    seconds = (packets * hops + idle) * SECONDS_PER_PACKET_HOP
+    seconds += _captured_packets(spec) * SECONDS_PER_CAPTURED_PACKET
     return FIXED_SECONDS + seconds + sum(cost.seconds for cost in costs)
 
 

@@ -11,14 +11,15 @@ import hashlib
 from pathlib import Path
 
 from longfat.execute.record.bundle import SUMS
+from longfat.study.traffic.qlog import SUFFIXES as QLOG
 
 NOT_MEASURED = ("run.json", "spec.json", "outcome.json", "environment.json", "achieved.json", "hosts.json")
 """Reports about the execution of a run, not about its measurements (docs/data.md)."""
 
 
 def is_measured(name: str) -> bool:
-    """Return whether a raw file, given by its name, has measurements: every table, and some reports."""
-    return name.endswith(".csv") or (name.endswith(".json") and "/" not in name and name not in NOT_MEASURED)
+    """Return whether a raw file, given by its name, has measurements: every table, every qlog, and some reports."""
+    return name.endswith((".csv", *QLOG)) or (name.endswith(".json") and "/" not in name and name not in NOT_MEASURED)
 
 
 def measured_digest(folder: Path) -> str:

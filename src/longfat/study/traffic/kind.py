@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path as FolderPath
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field
@@ -102,7 +103,8 @@ class Table:
 
     ``file`` is JSON, a list of objects that ``row`` turns into rows, ordered by the first column; or CSV with the same
     columns. ``columns`` are the columns after ``run_id``. ``written`` states whether a run has the file. ``what``
-    describes a row.
+    describes a row. ``rows`` reads them from the run's folder instead, if they come from files of another format; it
+    raises ValueError for a faulty one.
     """
 
     name: str
@@ -111,6 +113,7 @@ class Table:
     written: Callable[[RunSpec], bool]
     row: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda report: report
     what: str = ""
+    rows: Callable[[FolderPath, RunSpec], Iterable[Mapping[str, Any]]] | None = None
 
 
 class Kind:

@@ -15,6 +15,7 @@ from longfat.spec.runspec import Program as Record
 from longfat.study.schema import fields as f
 from longfat.study.schema.files import FileName, OwnFile, StudyFile
 from longfat.study.schema.names import Finding
+from longfat.study.traffic import qlog
 from longfat.study.traffic.kind import Around, Column, Cost, Entry, Path, Section, Table
 
 MOST_KEPT = 16  # files of one entry
@@ -44,7 +45,8 @@ class Program(Entry):
         default=(),
         max_length=MOST_KEPT,
         description="plain files that the programs leave in their working folder and that come back with the raw run, "
-        f"at most {MOST_KEPT} of {Record.most_kept_bytes >> 20} MiB each; a run that lacks one does not count",
+        f"at most {MOST_KEPT} of {Record.most_kept_bytes >> 20} MiB each; a run that lacks one does not count. Files "
+        f"NAME{' and NAME'.join(qlog.SUFFIXES)} are read as qlog into the table `qlog`",
     )
     port: Annotated[int, Field(strict=True, ge=1024, le=65535)] = Field(
         default=4433, description="UDP or TCP port of the receiver, whose packets are counted (default 4433)"
@@ -137,6 +139,7 @@ class Programs(Section[Program, Record]):
             written=lambda spec: bool(spec.programs),
             what="Samples of what has reached the receiving program.",
         ),
+        qlog.TABLE,
     )
 
     def record(self, entry: Program, around: Around) -> Record:
