@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build the documentation as a site: python docs/site/build.py FOLDER.
 
-The site has the documents where the repository has them, so that their links work. A broken link ends the build. No
-network is needed.
+The site has the documents where the repository has them, so that their links work, and in ``results/`` a report of the
+committed evidence of each study, the kept cards, and a front page. A broken link ends the build. No network is needed.
 """
 
 from __future__ import annotations
@@ -13,19 +13,30 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import yaml
 
+from longfat.cli.evaluate import CARDS, in_order
+from longfat.cli.report import write_from_evidence
+from longfat.cli.study import known_baselines
+from longfat.data.study_folder import MANIFEST, StudyFolder, studies_in
 from longfat.metrics.reference import reference as metrics
+from longfat.report.card.card import read_cards
+from longfat.report.card.document import FILE, card_document
+from longfat.report.card.page import draw_card, draw_matrix
+from longfat.report.front import write_front
+from longfat.report.report import REPORT
 from longfat.study.reference import reference as keys
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 WORKER = "frame-worker.js"  # lets the search work on pages opened from the disk
 SHIM = "https://unpkg.com/iframe-worker/shim"  # the theme's address of such a file, which would need a network
+FILES = re.compile(r'(<span class="files">).*?(</span>)')  # links of a report to its results
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+REPORTS = '\n<a href="results/index.html">All studies, with reports, cards and the gallery</a>\n\n## '
 DOCUMENTS = (
     "*.md",
     "docs/**/*.md",
@@ -70,7 +81,34 @@ def build(target: Path) -> int:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(SHIM, os.path.relpath(target / WORKER, path.parent)), encoding="utf-8")
     shutil.copyfile(HERE / WORKER, target / WORKER)
+    add_reports(target.resolve(), [*studies_in(ROOT / "experiments"), *studies_in(ROOT / "experiments" / "gallery")])
     return 0
+
+
+def add_reports(target: Path, studies: Sequence[StudyFolder]) -> None:
+    """Write reports of the committed evidence, kept cards and the front page, with links to pages of the site."""
+    results = target / "results"
+    for study in studies:
+        place, manifest = results / study.name, target / study.path.relative_to(ROOT) / MANIFEST
+        manifest.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(study.path / MANIFEST, manifest)
+        if (study.path / "evidence").exists():
+            with tempfile.TemporaryDirectory(prefix="longfat-report-") as scratch:
+                report = write_from_evidence(Path(scratch) / study.name, study)
+                place.mkdir(parents=True, exist_ok=True)
+                readme = f"../../experiments/{study.name}/index.html"
+                links = f'<a href="../index.html">all studies</a> <a href="{readme}">README of the study</a>'
+                text = FILES.sub(rf"\1{links}\2", report.read_text(encoding="utf-8"), count=1)
+                (place / REPORT).write_text(text, encoding="utf-8")
+        if study.has(FILE):
+            cards, document = in_order(read_cards(study.path / CARDS)), card_document(study)
+            (place / CARDS).mkdir(parents=True, exist_ok=True)
+            for card in cards:
+                draw_card(card, document, place / CARDS)
+            draw_matrix(cards, document, place / CARDS)
+    front = write_front(results, studies, known_baselines())
+    text = front.read_text(encoding="utf-8").replace(os.path.relpath(ROOT / "experiments", results), "../experiments")
+    front.write_text(text.replace('/README.md"', '/index.html"').replace('.md"', '.html"'), encoding="utf-8")
 
 
 def assemble(pages: Path) -> None:
@@ -82,6 +120,8 @@ def assemble(pages: Path) -> None:
             place = pages / path.relative_to(ROOT)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place)
+    readme = pages / "README.md"
+    readme.write_text(readme.read_text(encoding="utf-8").replace("\n## ", REPORTS, 1), encoding="utf-8")
     for page, tables in TABLES.items():
         with (pages / page).open("a", encoding="utf-8") as file:
             file.write(f"\n{tables()}")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import re
 import shutil
@@ -20,13 +21,21 @@ from axe_playwright_python.sync_playwright import Axe
 from evidenced import add
 from fabricated_results import CLAIMS, judge_study, write_results, write_study
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from test_evaluate import FOLDER as BCP133
+from test_evaluate import invented
 from test_kernel_check import STUDY as CANARIES
 
+from longfat.cli.console import Output
+from longfat.cli.watch import watch
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder, studies_in
 from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
+from longfat.execute.results import open_results
+from longfat.report.card.candidate import UNKNOWN
+from longfat.report.card.document import card_document
+from longfat.report.card.page import draw_card
 from longfat.report.front import write_front
 from longfat.report.report import write_report
 
@@ -93,6 +102,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert evidence is not None
     write_report(small, folder, evidence, (), dataclasses.replace(evidence, stack="linux-2.4", grounds=()))
     write_front(root / "results", studies_in(root / "experiments"))
+    rules = StudyFolder(BCP133).assuming({UNKNOWN: "htcp"})
+    (root / "results" / CARD).parent.mkdir(parents=True)
+    draw_card(invented("mine", card_document(rules)), card_document(rules), (root / "results" / CARD).parent)
+    empty = root / "results" / "without-runs"
+    write_results(study, empty, omit=lambda run: True)
+    build_dataset(empty)
+    judge_study(empty, study)
+    draw_all(empty, folder)
+    write_report(empty, folder, evidence)
     return root / "results"
 
 
@@ -128,7 +146,7 @@ def page(window: tuple[Page, list[str]]) -> Iterator[Page]:
     page.goto("about:blank")
 
 
-REPORT, FRONT = "small/report.html", "index.html"
+REPORT, FRONT, CARD = "small/report.html", "index.html", "bcp133/cards/mine.html"
 pytestmark = pytest.mark.browser
 
 
@@ -226,6 +244,14 @@ def test_a_bar_opens_its_own_runs_at_its_value(report: Page) -> None:
     expect(report.locator("#explorer .chosen details")).to_have_count(len(given[1].split(",")))
 
 
+def test_the_first_digits_of_runs_ids_as_in_a_card_open_these_runs(report: Page, results: Path) -> None:
+    ids = sorted(one.name.rpartition(".")[2][:8] for one in (results / "small/raw").glob("one-drop*"))
+    report.goto(f"{(results / REPORT).as_uri()}#explore=&runs={ids[0]},{ids[-1]}")
+    report.locator("#explorer[data-ready=yes]").wait_for()
+    chosen = report.locator("#explorer .chosen summary code").all_inner_texts()
+    assert {one[:8] for one in chosen} == {ids[0], ids[-1]}
+
+
 def test_the_slider_of_a_factor_draws_the_runs_of_its_value(page: Page, tmp_path: Path) -> None:
     study = write_study(tmp_path, repetitions=1)
     text = (study / "study.yaml").read_text(encoding="utf-8")
@@ -245,6 +271,58 @@ def test_the_slider_of_a_factor_draws_the_runs_of_its_value(page: Page, tmp_path
     chart.get_by_role("link", name="these runs").click()
     page.locator("#explorer[data-ready=yes]").wait_for()
     expect(page.locator("#explorer select[name=window]")).to_have_value(str(1 << 20))
+
+
+def test_the_chart_is_of_the_experiment_with_the_most_claims_although_another_has_more_values(
+    page: Page, tmp_path: Path
+) -> None:
+    study = write_study(tmp_path, repetitions=1)
+    text = (study / "study.yaml").read_text(encoding="utf-8").replace("[1 MiB, 8 MiB]", "[1 MiB, 4 MiB, 8 MiB]")
+    more = "{id: more, like: delay, sweep: {product: {algorithm: [standard], window: [1 MiB, 2 MiB, 3 MiB, 4 MiB]}}}"
+    (study / "study.yaml").write_text(f"{text}  - {more}\n", encoding="utf-8")
+    write_results(study, tmp_path)
+    build_dataset(tmp_path)
+    judge_study(tmp_path, study)
+    page.goto(write_report(tmp_path, StudyFolder(study)).as_uri())
+    link = page.locator("#chart[data-ready=yes]").get_by_role("link", name="these runs")
+    expect(link).to_have_attribute("href", re.compile("^#explore=delay&window="))
+
+
+def test_without_a_factor_the_chart_is_the_runs_and_without_a_run_the_figure_with_the_most_claims(
+    report: Page, results: Path
+) -> None:
+    chart = report.locator("#chart[data-ready=yes]")
+    expect(chart.locator("input[type=range]")).to_have_count(0)
+    expect(chart.locator(".plot").first).to_be_visible()
+    report.goto((results / "without-runs" / "report.html").as_uri())
+    figure = report.locator("#chart[data-ready=figure]")
+    expect(figure.get_by_role("link")).to_have_attribute("href", "#fig-1")
+    expect(figure.locator("svg")).to_be_visible()
+    ids = report.locator("[id]").evaluate_all("found => found.map((one) => one.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_the_live_page_fits_a_phone_and_shows_progress_claims_curve_and_report(
+    browser: Browser, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LONGFAT_ROOT", str(results.parent))
+    said = io.StringIO()
+    folder = StudyFolder(results.parent / "experiments" / "small")
+    with (
+        open_results(results / "small") as opened,
+        watch(folder, opened, Output(file=said, width=200)),
+        browser.new_context(viewport={"width": 390, "height": 800}) as context,
+    ):
+        page = context.new_page()
+        page.goto(said.getvalue().split()[-1])
+        expect(page.locator("#bars")).to_contain_text("12 of 12")
+        expect(page.locator("#dots span")).to_have_count(len(folder.claims))
+        expect(page.locator("polyline").first).to_have_attribute("points", re.compile(r"\d"))
+        expect(page.locator("iframe")).to_be_visible(timeout=120_000)
+        inside = page.frame_locator("iframe")
+        expect(inside.locator(".question")).to_be_visible()
+        for frame in page.frames:
+            assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_explorer_draws_the_samples_zooms_and_keeps_its_view_in_the_address(report: Page, results: Path) -> None:
@@ -298,10 +376,15 @@ def test_it_prints_on_few_pages_with_claims_and_causes_and_without_the_explorer(
     report.emulate_media(media="screen")
 
 
+@pytest.mark.parametrize("name", [REPORT, FRONT, CARD])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_contrast_in_light_and_dark(report: Page, scheme: Literal["light", "dark"]) -> None:
-    report.emulate_media(color_scheme=scheme)
-    report.locator("#chart[data-ready=yes]").wait_for()
-    found = Axe().run(report, options={"runOnly": ["color-contrast"]})
+def test_text_has_contrast_in_light_and_dark(
+    page: Page, results: Path, name: str, scheme: Literal["light", "dark"]
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.goto((results / name).as_uri())
+    if name == REPORT:
+        page.locator("#chart[data-ready=yes]").wait_for()
+    found = Axe().run(page, options={"runOnly": ["color-contrast"]})
     assert [fault["nodes"][0]["html"] for fault in found.response["violations"]] == []
-    report.emulate_media(color_scheme="light")
+    page.emulate_media(color_scheme="light")

@@ -10,7 +10,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from evidenced import with_evidence
 
+from longfat.data.study_folder import studies_in
 from longfat.report.markdown import BEGIN, END
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +45,23 @@ def test_the_site_has_every_document_once_and_all_pictures(tmp_path: Path) -> No
     assert {path.name for path in (tmp_path / "docs/pictures").iterdir()} == {
         path.name for path in DOCS.glob("pictures/*.svg")
     }
+
+
+def test_the_site_has_reports_of_the_committed_evidence_alone_and_a_front_page_that_leads_to_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_evidence(tmp_path, monkeypatch)
+    monkeypatch.setattr(SITE, "ROOT", tmp_path)
+    SITE.add_reports(tmp_path / "site", studies_in(tmp_path / "experiments"))
+    front, report = ((tmp_path / "site/results" / name).read_text() for name in ("index.html", "small/report.html"))
+    assert 'href="small/report.html"' in front
+    assert 'href="#claim-window-limits" class="dot"' in report
+    for words in ("By the runs of this report alone", "runs missing</a>", 'href="lock.json"'):
+        assert words not in report
+    for place, page in ((tmp_path / "site/results", front), (tmp_path / "site/results/small", report)):
+        for link in re.findall(r'href="([^"#]+)"', page):
+            written_by_mkdocs = link.endswith(".html") and "experiments/" in link
+            assert written_by_mkdocs or (place / link).exists(), link
 
 
 UNIT = r"(?:[MG]b/s|%(?!\w)|GB|[mu]?s|times|points|segments|packets|frames)(?!\w)"

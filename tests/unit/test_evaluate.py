@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 import pytest
 
@@ -15,7 +17,7 @@ from longfat.plan import Plan, build_plan
 from longfat.report.card.candidate import UNKNOWN, study_with
 from longfat.report.card.card import COMPARED, Card, Cell, Judgement, read_cards, write_card
 from longfat.report.card.document import FILE, CardDocument, card_document
-from longfat.report.card.page import Column, strip
+from longfat.report.card.page import Column, draw_card, report_of, strip
 from longfat.study.catalog.ccas import CCAS
 from longfat.system.errors import RigError, StudyError
 
@@ -106,6 +108,19 @@ def test_the_band_of_a_card_ends_at_the_worse_peer(
     assert drawn and (drawn.start, drawn.end, drawn.dot) == (*map(pytest.approx, band), pytest.approx(100))
     missing = replace(card, cells={row.row: {**values, columns[2].name: Cell(None, None, None, 0, (), "failed")}})
     assert strip(row, [replace(column, card=missing) for column in columns]) is None
+
+
+def test_each_number_of_a_card_opens_its_runs_in_the_explorer_of_the_cards_report(
+    document: CardDocument, tmp_path: Path
+) -> None:
+    (tmp_path / "cards").mkdir()
+    card = invented("my algorithm", document)
+    assert "#explore" not in draw_card(card, document, tmp_path / "cards").read_text(encoding="utf-8")
+    (tmp_path / report_of("my algorithm")).touch()
+    links = re.findall(r'<a href="([^"#]*)(#explore[^"]*)">', draw_card(card, document, tmp_path / "cards").read_text())
+    assert {(tmp_path / "cards" / unquote(page)).exists() for page, _ in links} == {True}
+    assert {runs for _, runs in links} == {"#explore=&amp;runs=0123abcd"}
+    assert len(links) >= len(document.rows) * len(document.columns)
 
 
 def test_the_committed_table_is_that_of_the_committed_cards(folder: StudyFolder, document: CardDocument) -> None:

@@ -228,8 +228,8 @@ def test_runs_of_scenarios_that_the_study_has_changed_or_dropped_are_left_out_by
     (study / "figures.yaml").unlink()
     _, exclusions = judged(tmp_path, study)
     assert exclusions == (
-        "1 x paper: runs of scenarios that are not what they were",
         "4 x paper: runs of scenarios that the study does not have",
+        "1 x paper: runs of scenarios that were changed since",
     )
 
 

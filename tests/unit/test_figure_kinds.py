@@ -19,6 +19,7 @@ from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.figures.drawing import Drawing, draw, image
+from longfat.figures.parts import Labels, Mark
 from longfat.figures.timeseries import jain
 from longfat.plan import PlannedRun
 from longfat.system.errors import StudyError
@@ -348,6 +349,18 @@ figures:
     what: fairness
     interval: 250 ms
     paper: no number stated
+  - curves: theory
+    title: a law on logarithmic axes
+    x: loss_rate
+    between: [0.0000001, 0.1]
+    of: [{of: "sawtooth_window(increase=1, decrease=0.5)", label: standard}]
+    labels: {x: loss rate, y: window (segments)}
+    paper: no number stated
+  - box: lengths
+    title: boxes along a logarithmic axis
+    of: goodput[queues]
+    x: txqueuelen
+    paper: no number stated
 """
 
 
@@ -409,6 +422,35 @@ def test_a_figure_for_a_paper_is_a_column_wide_and_embeds_its_letters(of_runs: O
     assert drawing.figure.get_size_inches()[0] == pytest.approx(3.3)
     assert {label.get_fontsize() for label in drawing.figure.axes[0].get_xticklabels()} == {8.0}
     assert b"/FontFile2" in image(drawing.figure, "pdf")
+
+
+@pytest.mark.parametrize("paper", [False, True])
+@pytest.mark.parametrize("study", ["opened", "of_runs"])
+def test_every_text_of_a_figure_is_on_its_canvas_however_long(
+    study: str, paper: bool, request: pytest.FixtureRequest
+) -> None:
+    given: OpenedStudy = request.getfixturevalue(study)
+    words = "a text with more words than any part of the figure has room for in one line"
+    for figure in given.folder.figures.figures:
+        long = {
+            "title": words,
+            "labels": Labels(x=words, y=words),
+            "names": dict.fromkeys(("standard", "highspeed", "scalable", "stream1", "stream2"), words),
+            "marks": [Mark(value=1, label=words), Mark(value=1, label=words, axis="x")],
+        }
+        keys = type(figure).model_fields.keys() & long.keys()
+        canvas = draw(given.sources, figure.model_copy(update={key: long[key] for key in keys}), paper=paper).figure
+        canvas.canvas.draw()
+        left, bottom, right, top = canvas.get_tightbbox().extents
+        width, height = canvas.get_size_inches()
+        assert min(left, bottom, width - right, height - top) > -0.02, figure.artifact
+
+
+@pytest.mark.parametrize(("artifact", "power"), [("theory", "10⁻⁴"), ("lengths", "10²")])
+def test_powers_of_ten_at_an_axis_are_plain_letters(of_runs: OpenedStudy, artifact: str, power: str) -> None:
+    drawn = image(of_runs.show(artifact).figure, "svg").decode()
+    assert f">{power}</text>" in drawn
+    assert "math" not in drawn
 
 
 def test_a_smoothed_round_trip_time_is_in_milliseconds(drawn: Callable[[str], Drawing]) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import zlib
 from itertools import accumulate
@@ -11,19 +12,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabricated_results import judge_study, write_results, write_study
+from fabricated_results import CLAIMS, judge_study, write_results, write_study
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from longfat.cli.report import print_verdicts
+from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import load_dataset
-from longfat.plan import PlannedRun
+from longfat.plan import PlannedRun, build_plan, write_lock
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
 from longfat.report.explorer import explorer_data, steps
 from longfat.report.forest import WIDTH, by_section, forest
 from longfat.report.readme import read_readme
+from longfat.study.load import load_study
 
 README = """\
 # small
@@ -132,3 +137,21 @@ def test_a_failed_part_stands_for_a_claim_before_an_undecided_one() -> None:
     for kept in range(len(told), 0, -1):
         assert verdict("one", "Results", "not reproduced", instead, *told[:kept]).deciding is told[kept - 1]
     assert verdict("one", "Results", "not reproduced", instead).deciding is None
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_closing_table_has_whole_ids_and_leaves_out_claims_whose_runs_were_not_planned(
+    width: int, tmp_path: Path
+) -> None:
+    name = "a-drop-halves-the-congestion-window-of-the-only-flow"
+    study, results = write_study(tmp_path, CLAIMS.replace("halves", name)), tmp_path / "results"
+    (results / "raw").mkdir(parents=True)
+    plan = build_plan(load_study(study / "study.yaml"), profile="paper", only=("one-drop",), pins={})
+    write_lock(plan, results / "lock.json")
+    build_dataset(results)
+    printed = io.StringIO()
+    console = Console(file=printed, width=width)
+    print_verdicts(judge_study(results, study), StudyFolder(study).header, console, every=False)
+    ids = [line.split("│")[1].strip() for line in printed.getvalue().splitlines() if line.startswith("│")]
+    assert "".join(ids) == name
+    assert {part[-1] for part in "".join(f"{one} " for one in ids).split()[:-1]} == {"-"}

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from longfat.cli.console import Output, listen, say, say_place
+from longfat.cli.console import Output, listen, say, say_place, stage
 from longfat.cli.options import Jobs, Profile, Results
 from longfat.cli.outcome import expect
 from longfat.cli.report import build_tables
@@ -28,7 +28,8 @@ from longfat.relations.judge import judge
 from longfat.report.card.candidate import candidate
 from longfat.report.card.card import Card, measure_card, read_cards, write_card
 from longfat.report.card.document import FILE, CardDocument, card_document
-from longfat.report.card.page import draw_card, draw_matrix, matrix_text
+from longfat.report.card.page import draw_card, draw_matrix, matrix_text, report_of
+from longfat.report.report import write_report
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 
@@ -111,11 +112,14 @@ def causes_of(cards: Sequence[Card], document: CardDocument) -> str:
 def _evaluated(
     folder: StudyFolder, name: str, document: CardDocument, profile: str, jobs: int | None, home: Path, console: Console
 ) -> Card:
-    """Execute the missing runs, judge and measure."""
+    """Execute the missing runs, judge, write the report with the runs, and measure."""
     with open_results(home) as results, listen(results, console) as events:
         run_study(folder, Choices(profile), Machine(jobs=jobs), results, events)
         build_tables(results.path, folder, events)
         verdicts = judge(results.path, folder.study, folder.claims, folder.judged_by)
+        stage(events, "writing the report")
+        page = write_report(results.path, folder)
+        write_whole(results.path / report_of(name), page.read_text(encoding="utf-8"))
         grounds = Grounds(folder.study, load_dataset(results.path))
         lock = hashlib.sha256(results.lock.read_bytes()).hexdigest()
         return measure_card(name, document, grounds, verdicts, read_lock(results.lock), lock)

@@ -16,13 +16,14 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli.console import COLOURS, Output, listen, say, say_place, stage
 from longfat.cli.options import Every, MaybeStudy, Papers, Results
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
 from longfat.cli.run import results_path
 from longfat.cli.sample import compare_results, print_mismatches
-from longfat.cli.study import every_study, find_study, known_baselines
+from longfat.cli.study import Choices, every_study, find_study, known_baselines, resolve
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import DatasetSummary
@@ -32,7 +33,7 @@ from longfat.evidence.required_values import build_valid
 from longfat.evidence.sensitivity import conditions
 from longfat.execute.results import Results as ResultsFolder
 from longfat.execute.results import open_results
-from longfat.plan.lockfile import LOCK, read_lock, require_study
+from longfat.plan.lockfile import LOCK, read_lock, require_study, write_lock
 from longfat.relations.claims import claim_nouns, counted_claims
 from longfat.relations.counting import apart, tally
 from longfat.relations.judge import Verdict, judge, read_origin
@@ -134,6 +135,15 @@ def build_tables(results: Path, folder: StudyFolder, events: EventSink) -> Datas
     counts = build_valid(results, folder)
     stage(events, f"{counts.ok} runs valid, {counts.invalid} invalid, {counts.failed} failed, {counts.missing} missing")
     return counts
+
+
+def write_from_evidence(place: Path, folder: StudyFolder) -> Path:
+    """Write the report of a study's committed evidence, without any run, into a new folder; return the page."""
+    with open_results(place) as results:
+        write_lock(resolve(folder, Choices(), {"backend": DEFAULT_BACKEND}), results.lock)
+        build_valid(results.path, folder)
+        judge(results.path, folder.study, folder.claims, folder.judged_by)
+        return _write_report(results.path, folder)[1]
 
 
 def write_front_page(out: Console, opened: StudyFolder | None = None) -> Path:

@@ -63,7 +63,7 @@ class Planned:
         run = self.run(row.scenario, row.repetition)
         if run is None:
             return "of scenarios that the study does not have"
-        return None if run.run_id[:SPEC_DIGITS] == row.spec else "of scenarios that are not what they were"
+        return None if run.run_id[:SPEC_DIGITS] == row.spec else "of scenarios that were changed since"
 
 
 @dataclass(frozen=True)

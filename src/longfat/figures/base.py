@@ -112,6 +112,11 @@ class Figure(Closed):
         cls.kind = alias
         KINDS[alias] = cls
 
+    @property
+    def broad(self) -> bool:
+        """Whether a paper shows it across all columns."""
+        return self.is_table
+
     def faults(self) -> Iterator[Finding]:
         """Yield forbidden combinations of keys, with places below the figure."""
         yield from ()

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from longfat.figures import style
 from longfat.figures.base import Figure, Sources
-from longfat.figures.parts import FigureData, Labels, label_axes, legend
+from longfat.figures.parts import FigureData, Labels, label_axes, label_powers, legend
 from longfat.relations.bind import RelationError, Value
 from longfat.relations.claims import placed
 from longfat.relations.nodes import Formula
@@ -77,6 +77,8 @@ class Curves(Figure):
         for curve in self.curves:
             x, values = zip(*(row[1:] for row in data.rows if row[0] == curve.label), strict=True)
             axes.plot(x, values, lw=1.4, color=style.look(curve.algorithm)[0], label=curve.label)
+        label_powers(axes.xaxis)
+        label_powers(axes.yaxis)
         label_axes(axes, self.labels)
         self.mark([axes])
         legend(canvas, "computed")

@@ -58,7 +58,7 @@ def draw(sources: Sources, spec: Spec, *, paper: bool = False) -> Drawing:
     """Draw one artifact, ``paper`` for a column of a paper; without a valid run the figure has the reason."""
     settings, width = style.SETTINGS, WIDTH
     if paper:
-        settings, width = settings | style.IN_PAPERS, style.PAPER_WIDTH
+        settings, width = settings | style.IN_PAPERS, WIDTH if spec.broad else style.PAPER_WIDTH
     data = spec.data(sources)
     with matplotlib.rc_context(settings):
         figure = Figure(layout="constrained", figsize=(width, spec.height(data, sources) * (width / WIDTH) ** 0.5))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +12,15 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
 from matplotlib.transforms import Bbox
 from pydantic import Field
 
 from longfat.figures import style
-from longfat.spec.units import Duration, Rate, Size
+from longfat.spec.units import Duration, Rate, Ratio, Size
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
 
@@ -31,11 +34,14 @@ _HEADINGS = (16, 12, 9)  # characters of a heading in one line: the first width 
 _TABLE = 92  # characters across a table in the usual size; a wider table has smaller letters
 _TABLE_FONT = 9.0
 _LINE = 0.24  # height of a line of a table in inches
+_RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_GAPS = 20  # the widest true axis, in smallest gaps; on a wider one bars would be too thin
+_EM = 0.62  # width of a letter, relative to the size of the text
+_LEGEND = 0.75  # height of a legend in inches; a higher one makes the figure higher
 _NEAR = 0.05  # labels of nearer lines, relative to the largest value, would overlap
 
 
-UNITS = {**Size.units, **Duration.units, **Rate.units}
+UNITS = {**Size.units, **Duration.units, **Rate.units, **Ratio.units}
 
 
 class Mark(Closed):
@@ -140,10 +146,34 @@ def labelled(name: str, unit: str | None) -> str:
     return f"{name} ({unit})" if unit else name
 
 
+def wrapped(text: str, inches: float, points: float) -> str:
+    """Wrap a text of a size in points, so that it is not broader than a length."""
+    return "\n".join(textwrap.fill(line, max(8, int(72 * inches / (_EM * points)))) for line in text.splitlines())
+
+
+def panel_width(axes: Axes) -> float:
+    """Return the width in inches of these axes with all that is next to them."""
+    place = axes.get_subplotspec()
+    return _size(axes)[0] / (place.get_gridspec().ncols if place else 1)
+
+
+def _size(axes: Axes) -> tuple[float, float]:
+    """Return width and height in inches of the whole figure."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure.get_figwidth(), figure.get_figheight()
+
+
 def label_axes(axes: Axes, labels: Labels) -> None:
     """Label both axes."""
-    axes.set_xlabel(labels.x)
-    axes.set_ylabel(labels.y)
+    axes.set_xlabel(wrapped(labels.x, 0.8 * panel_width(axes), 10))
+    axes.set_ylabel(wrapped(labels.y, 0.65 * _size(axes)[1], 10))
+
+
+def label_powers(axis: Axis) -> None:
+    """Label the powers of ten of a logarithmic axis in plain letters."""
+    axis.set_major_formatter(lambda value, _: f"10{str(round(math.log10(value))).translate(_RAISED)}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def table(axes: Axes, data: FigureData) -> None:
@@ -199,9 +229,17 @@ def legend(
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    if found or note:
-        place: Any = {"loc": "outside lower center", "ncols": min(4, max(1, len(found)))}
-        figure.legend(list(found.values()), list(found), title=note, title_fontsize=8, **place)
+    if not (found or note):
+        return
+    names = [wrapped(label, figure.get_figwidth() - 1, 9) for label in found]
+    look: Any = {"title": wrapped(note or "", figure.get_figwidth(), 8), "title_fontsize": 8}
+    for columns in range(min(4, max(1, len(found))), 0, -1):
+        drawn = figure.legend(list(found.values()), names, loc="outside lower center", ncols=columns, **look)
+        size = drawn.get_window_extent()
+        if columns == 1 or size.width <= figure.bbox.width:
+            break
+        drawn.remove()
+    figure.set_figheight(figure.get_figheight() + max(0, size.height / figure.dpi - _LEGEND))
 
 
 def counted(counts: Collection[int], elsewhere: str = "") -> str:
@@ -213,6 +251,8 @@ def counted(counts: Collection[int], elsewhere: str = "") -> str:
 def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None:
     """Draw stated numbers as dashed lines in all axes, with labels at the right or above; ``name`` is in the legend."""
     for mark in marks:
+        width = 0.5 * panel_width(panels[0]) if mark.axis == "x" else 0.16 * _size(panels[0])[0]
+        label = wrapped(mark.label, width, 8)
         colour = style.named_in(mark.label)  # the number of an algorithm has its colour
         own: Any = {"color": colour} if colour else {}
         for axes in panels:
@@ -222,11 +262,11 @@ def draw_marks(panels: Sequence[Axes], marks: Sequence[Mark], name: str) -> None
             if mark.axis == "x":
                 place = axes.get_xaxis_transform()
                 above: Any = {"ha": "center", "va": "bottom", "transform": place}
-                axes.text(mark.value, 1.01, mark.label, **above, **style.PAPER_LABEL | own)
+                axes.text(mark.value, 1.01, label, **above, **style.PAPER_LABEL | own)
             elif axes is panels[-1]:
                 place = axes.get_yaxis_transform()
                 side = label_side(mark.value, [other.value for other in marks if other.axis == "y"])
-                axes.text(1.01, mark.value, mark.label, transform=place, va=side, **style.PAPER_LABEL | own)
+                axes.text(1.01, mark.value, label, transform=place, va=side, **style.PAPER_LABEL | own)
 
 
 def label_side(value: float, all_values: Sequence[float]) -> str:

@@ -33,6 +33,7 @@ from longfat.figures.parts import (
     counted,
     in_unit,
     label_axes,
+    label_powers,
     labelled,
     legend,
     link_runs,
@@ -311,6 +312,7 @@ def positions(axes: Axes, xs: Sequence[Any], unit: str | None) -> tuple[dict[Any
     places = sorted(at.values())
     if places[0] > 0 and places[-1] / places[0] >= DECADES:
         axes.set_xscale("log")
+        label_powers(axes.xaxis)
         return at, {x: 0.3 * place for x, place in at.items()}
     gap = min((high - low for low, high in pairwise(places)), default=1.0)
     return at, dict.fromkeys(xs, 0.7 * gap)

@@ -23,7 +23,17 @@ from longfat.figures.base import (
     selected,
     selection_findings,
 )
-from longfat.figures.parts import RUN_ID_DIGITS, FigureData, Labels, label_axes, legend, series_order, tick
+from longfat.figures.parts import (
+    RUN_ID_DIGITS,
+    FigureData,
+    Labels,
+    label_axes,
+    legend,
+    panel_width,
+    series_order,
+    tick,
+    wrapped,
+)
 from longfat.figures.published import Published, draw_published, published_findings
 from longfat.metrics.data import Array, NoValue, RunData, Span
 from longfat.metrics.quantities import Selection
@@ -140,6 +150,11 @@ class TimeSeries(Figure):
         if not selection.flow and not self.flows and len(flows) != 1:
             yield Finding(("runs",), f"must name a flow; {kind} of the experiment: {', '.join(flows) or 'none'}")
 
+    @property
+    def broad(self) -> bool:
+        """Whether a paper shows it across all columns."""
+        return self.panels is not None
+
     def experiments(self, study: Study) -> tuple[str, ...]:
         """Return the experiment whose runs it shows."""
         return (selected(self.runs, study).experiment,)
@@ -184,15 +199,15 @@ class TimeSeries(Figure):
                 t_s, values, lw=0.8, color=looks[key], label=_label(key, self, data), drawstyle=_STEPS.get(self.what)
             )
         for axes, panel in zip(drawn, panels, strict=True):
-            axes.set_xlabel(self.axes_labels.x)
+            label_axes(axes, self.axes_labels)
             axes.yaxis.set_major_formatter(
                 lambda value, _: f"{value / 1e6:g} M" if abs(value) >= 1e6 else f"{value:,.10g}"
             )
             if self.panels:
                 axes.locator_params(axis="x", nbins=4)
                 heading = panel if isinstance(panel, str) else f"{self.panels.replace('_', ' ')} = {tick(panel)}"
-                axes.set_title(heading, fontsize=9)
-        label_axes(drawn[0], self.axes_labels)
+                axes.set_title(wrapped(heading, 0.8 * panel_width(axes), 9), fontsize=9)
+            axes.label_outer()
         draw_published(drawn[0], self.published, {str(key): colour for key, colour in looks.items()})
         self.mark(list(drawn))
         drawn[0].set_ylim(bottom=0)  # after the marks, because the axis then no longer follows the data

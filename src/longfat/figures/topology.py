@@ -7,7 +7,6 @@ Senders are on the left, receivers on the right. All settings come from the plan
 from __future__ import annotations
 
 import itertools
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from pydantic import Field
 
 from longfat.figures import style
 from longfat.figures.base import Figure, Sources
-from longfat.figures.parts import WIDTH, FigureData, ascending
+from longfat.figures.parts import WIDTH, FigureData, ascending, wrapped
 from longfat.plan.holders import card_words
 from longfat.plan.model import Plan, PlannedRun
 from longfat.spec.network import Port, ports
@@ -31,7 +30,6 @@ from longfat.study.traffic import section_of
 
 COLUMNS = ("node", "role", "interface", "peer", "rate_bps", "delay_us", "queue", "queue_limit", "mtu_bytes", "drops")
 _BOX = (1.6, 0.82)  # width and height of a host in inches, like all lengths below
-_BOX_LETTERS = 28  # characters of its small text per line
 _ROUTER = (0.74, 0.5)
 _ROW, _FLOW_ROW, _MARGIN = 1.0, 0.27, 0.12
 _GAP, _LETTER = 0.8, 0.055  # smallest gap between columns, and width of each character of the text in it
@@ -44,6 +42,11 @@ class Topology(Figure):
 
     artifact: f.Name = Field(alias="topology")
     experiment: f.ExperimentId
+
+    @property
+    def broad(self) -> bool:
+        """Whether a paper shows it across all columns."""
+        return True
 
     def findings(self, study: Study) -> Iterator[Finding]:
         """Yield unknown names."""
@@ -173,7 +176,7 @@ def _draw_node(axes: Axes, name: str, at: tuple[float, float], router: bool, wor
         FancyBboxPatch(low_left, width, height, boxstyle=corner, facecolor=fill, edgecolor=style.SOFT, zorder=3)
     )
     if words:
-        words = "\n".join(textwrap.fill(line, _BOX_LETTERS) for line in words.splitlines())
+        words = wrapped(words, width, _SMALL["fontsize"])
         axes.text(at[0], at[1] + height / 2 - 0.07, name, ha="center", va="top", weight="bold", zorder=4)
         axes.text(at[0], at[1] - height / 2 + 0.07, words, ha="center", va="bottom", zorder=4, **_SMALL)
     else:
@@ -201,7 +204,8 @@ def _draw_link(
         (far, -0.11, "top", "\N{LEFTWARDS ARROW}"),
     ):
         if roles[port[0].node] == "router" and (words := _words(port)):
-            axes.text(middle, height + lift, f"{arrow} {words}", ha="center", va=side, zorder=2, **_SMALL)
+            words = wrapped(f"{arrow} {words}", right - left, _SMALL["fontsize"])
+            axes.text(middle, height + lift, words, ha="center", va=side, zorder=2, **_SMALL)
 
 
 def _draw_flows(
@@ -216,7 +220,7 @@ def _draw_flows(
         axes.add_patch(
             FancyArrowPatch((start, y), (end, y), arrowstyle="-|>", mutation_scale=9, color=colour, lw=1.4, shrinkA=0)
         )
-        words = _flow_words([run.spec.traffic[number] for run in runs], names)
+        words = wrapped(_flow_words([run.spec.traffic[number] for run in runs], names), WIDTH, 7)
         axes.text((start + end) / 2, y, words, ha="center", va="center", fontsize=7, bbox=_BEHIND)
 
 

@@ -66,8 +66,8 @@ const explorer = (() => {
     if (!location.hash.startsWith("#explore")) return false;
     const given = new URLSearchParams(location.hash.slice(1));
     const experiments = [...new Set(data.runs.map((run) => run.experiment))];
-    const known = new Map(data.specs.map((spec, number) => [spec.id, number]));
-    view.runs = (given.get("runs") || "").split(",").filter((id) => known.has(id)).map((id) => known.get(id)).slice(0, MOST);
+    const place = (id) => (id ? data.specs.findIndex((spec) => spec.id.startsWith(id)) : -1); // cards have the first digits
+    view.runs = (given.get("runs") || "").split(",").map(place).filter((number) => number >= 0).slice(0, MOST);
     const own = view.runs.length ? entry(view.runs[0]).experiment : experiments[0] || "";
     view.experiment = experiments.includes(given.get("explore")) ? given.get("explore") : own;
     view.where = {};

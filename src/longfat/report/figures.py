@@ -132,11 +132,13 @@ def _committed(figure: Figure, plan: Plan, evidence: Evidenced) -> Content | Non
     for ground in evidence.grounds if evidence.backend == plan.pins.get("backend") else ():
         sources = Sources(ground.grounds, plan)
         if data := data_of(sources, figure):
+            of_runs = figure.kind != "topology" and figure.experiments(sources.study)
+            profile = ground.profile if of_runs else ""
             if figure.is_table:
                 rows = tuple(tuple(map(str, row)) for row in data.rows)
-                return Content(headings=data.columns, rows=rows, profile=ground.profile)
+                return Content(headings=data.columns, rows=rows, profile=profile)
             svg = image(draw(sources, figure).figure, "svg").decode()
-            return Content(_inline(svg, figure), profile=ground.profile)
+            return Content(_inline(svg, figure), profile=profile)
     return None
 
 

@@ -119,7 +119,8 @@ def _card(
     with _noted(faults):
         card.header = study.header
         if evidence := evidence_of(study, baselines):
-            card.sources.insert(0, _evidence(evidence))
+            alone = root / study.name not in plans and (root / study.name / REPORT).exists()
+            card.sources.insert(0, _evidence(evidence, quote(f"{study.name}/{REPORT}") if alone else ""))
             verdicts = [one.verdict for one in evidence.judged]
         card.coverage = coverage(study.figures, verdicts, study.header) if verdicts else ()
     with _noted(faults):
@@ -153,10 +154,10 @@ def _picture(study: StudyFolder, verdicts: Sequence[Verdict], folders: Sequence[
     return ""
 
 
-def _evidence(evidence: Evidenced) -> tuple[str, str, int, int, str]:
+def _evidence(evidence: Evidenced, report: str) -> tuple[str, str, int, int, str]:
     profiles = " and ".join(ground.profile for ground in evidence.grounds) or "no profile"
     setting = f"{profiles}, {evidence.stack}, {evidence.backend}"
-    return f"evidence of baseline {evidence.baseline}", "", *evidence.valid_runs, setting
+    return f"evidence of baseline {evidence.baseline}", report, *evidence.valid_runs, setting
 
 
 def _results(folder: Path, plan: Plan) -> tuple[str, str, int, int, str]:

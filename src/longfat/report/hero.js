@@ -130,10 +130,22 @@
     return element("span", {}, sign, words);
   }
 
+  // Without a valid run, the measured figure with the most claims: the report has it from committed runs.
+  function figure() {
+    const rank = (one) => 1000 * !!one.querySelector("a.runs") + one.querySelectorAll(".verdict").length;
+    const [best] = [...document.querySelectorAll(".figure:has(.drawn > svg)")].sort((one, other) => rank(other) - rank(one));
+    root.replaceChildren(...(best ? [element("h3", {}, element("a", { href: "#" + best.id }, best.querySelector("h3").textContent))] : ["No run of this report is valid, and no figure is drawn."]));
+    if (best) root.insertAdjacentHTML("beforeend", copied(best.querySelector(".drawn"), "chart-"));
+    root.dataset.ready = "figure";
+  }
+
+  // Patterns and clips are found by their ids, which must not be those of the figure in its closed drawer.
+  const copied = (drawing, prefix) => drawing.outerHTML.replace(/\b(id="|url\(#|href="#)(?!explore)/g, "$1" + prefix);
+
   async function start() {
     data = await explorer.ready();
     chosen = choose();
-    if (!chosen) return;
+    if (!chosen) return figure();
     const slider = element("input", { type: "range", min: 0, max: chosen.values.length - 1, step: 1, "aria-label": chosen.factor ?? "" });
     const output = element("output");
     const parts = [element("p", { class: "soft onward" })];
@@ -160,7 +172,7 @@
     root.dataset.ready = "yes";
   }
 
-  // A link to a claim or to a figure opens it beside the page; a link to any other part opens the drawer around it.
+  // A link to a claim or to a figure opens it next to the page; a link to any other part opens the drawer around it.
   const panel = document.getElementById("beside");
   function opened(id) {
     const target = document.getElementById(id);
@@ -177,8 +189,7 @@
     copy.querySelectorAll("details").forEach((one) => { one.open = one.matches(".why"); });
     const figures = [...target.querySelectorAll("a.of")].map((one) => document.querySelector(one.hash + " .drawn")).filter(Boolean);
     panel.querySelector("div").replaceChildren(copy);
-    // Patterns and clips are found by their ids, which must not be those of the figure in its closed drawer.
-    for (const one of figures.slice(0, 1)) copy.insertAdjacentHTML("afterend", one.outerHTML.replace(/\b(id="|url\(#|href="#)/g, "$1beside-"));
+    for (const one of figures.slice(0, 1)) copy.insertAdjacentHTML("afterend", copied(one, "beside-"));
     if (!panel.open) panel.show();
     panel.scrollTop = 0;
   });

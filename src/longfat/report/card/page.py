@@ -74,16 +74,21 @@ def draw_card(card: Card, document: CardDocument, folder: Path) -> Path:
         columns=columns,
         document=document,
         card=card,
-        raw=_raw(folder),
+        runs=_runs(folder, card.algorithm),
         strips={row.row: strip(row, columns) for row in document.rows},
     )
     return write_page(folder / f"{card.algorithm}.html", page)
 
 
-def _raw(folder: Path) -> dict[str, str]:
-    """Return the addresses of the records next to the folder of cards, by the first digits of their runs' ids."""
-    found = (folder.parent / "raw").glob("*")
-    return {one.name.rpartition(".")[2]: f"../raw/{quote(one.name)}/" for one in found}
+def report_of(algorithm: str) -> str:
+    """Return the name of the report with the runs of a card."""
+    return f"report-{algorithm}.html"
+
+
+def _runs(folder: Path, algorithm: str) -> str:
+    """Return the address of runs in the explorer, without their ids; "" without a report of the card's runs."""
+    report = folder.parent / report_of(algorithm)
+    return f"../{quote(report.name)}#explore=&runs=" if report.exists() else ""
 
 
 def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> Path:
@@ -91,7 +96,7 @@ def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> 
     heading, note = f"{len(cards)} algorithms against {document.against}", "Each column is the candidate of a card."
     columns = _candidates(cards, document)
     page = render(
-        "card.html.j2", heading=heading, note=note, columns=columns, document=document, card=None, raw={}, strips={}
+        "card.html.j2", heading=heading, note=note, columns=columns, document=document, card=None, runs="", strips={}
     )
     return write_page(folder / MATRIX, page)
 
