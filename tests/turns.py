@@ -38,15 +38,14 @@ class ByGroup(LoadFileScheduling):
 
 
 def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Order tests: first those apart, of which those alone come last, then slow tests and guests, then the rest.
+    """Order tests that are apart first, in which those that are alone come last, then slow tests, then the rest.
 
-    While one runs alone the other processes wait: at that time they have least left to do. At the end short files keep
-    all processes busy.
+    While one runs alone the other processes wait: at that time they have least left to do.
     """
 
     def place(item: pytest.Item) -> tuple[bool, bool, bool]:
-        is_long = any(mark.name in ("slow", "virtual") for mark in item.iter_markers())
-        return item.path.parent.name not in APART, is_alone(item), not is_long
+        is_slow = any(mark.name == "slow" for mark in item.iter_markers())
+        return item.path.parent.name not in APART, is_alone(item), not is_slow
 
     return sorted(items, key=place)
 
