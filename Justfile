@@ -13,14 +13,17 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --justfile '{{ justfile() }}' --list --unsorted
 
-# Add the tools of developers to .venv, unless they are there
+# Add the tools of developers to .venv, unless they are there; packages of an interrupted attempt may be incomplete
 [private]
 [working-directory('.')]
 development:
-    @sha256sum --check --status .venv/development 2>/dev/null || { \
-        echo "./just: adding the tools of developers to .venv (about a minute)" >&2 && \
-        flock .venv.lock python -m pip install --quiet --disable-pip-version-check --require-hashes \
-            --requirement requirements-dev.lock && sha256sum requirements-dev.lock >.venv/development; }
+    @sha256sum --check --status .venv/development 2>/dev/null || flock .venv.lock sh -euc ' \
+        ! sha256sum --check --status .venv/development 2>/dev/null || exit 0; \
+        echo "./just: adding the tools of developers to .venv (about a minute)" >&2; \
+        again=; [ ! -e .venv/development.begun ] || again=--force-reinstall; touch .venv/development.begun; \
+        python -m pip install $again --quiet --disable-pip-version-check --require-hashes \
+            --requirement requirements-dev.lock; \
+        sha256sum requirements-dev.lock >.venv/development; rm .venv/development.begun'
 
 # Put `longfat` into ~/.local/bin, and complete its commands, studies, artifacts and runs in bash
 [group('use')]
