@@ -13,7 +13,7 @@ from longfat.relations.claims import KINDS, Claim
 from longfat.relations.outcomes import WORDS, Word
 
 APART: Mapping[str, str] = {
-    "calibrated": "on numbers that a setting was chosen by",
+    "calibrated": "on numbers from which a setting was chosen",
     "law": "laws of an algorithm",
     "construction": "true by how the runs are set up",
     "arithmetic": "arithmetic, without a run",
