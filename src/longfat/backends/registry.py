@@ -19,7 +19,6 @@ from longfat.system.errors import StudyError
 Say = Callable[[str], None]
 
 DEFAULT_BACKEND = "virtual"
-LACKING = "backend"  # first word of every reason by ``lacking``
 
 MODULES = {
     "containernet": "longfat.backends.realtime",
@@ -81,7 +80,7 @@ def lacking(name: str, feature: str, words: str) -> str:
     """Return the reason that a backend lacks a feature, described by ``words``, with the backends that have it."""
     others = backends_that(lambda traits: feature in traits.can)
     have = f"backend {others[0]} has" if len(others) == 1 else f"backends {', '.join(others)} have"
-    return f"{LACKING} {name} has no {words}; {have}"
+    return f"backend {name} has no {words}; {have}"
 
 
 def _module(name: str) -> ModuleType:
