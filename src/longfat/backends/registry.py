@@ -13,8 +13,7 @@ from typing import Any
 
 from longfat.backends.protocol import Backend, Traits, needed
 from longfat.spec.runspec import RunSpec
-from longfat.study.schema.names import unknown
-from longfat.system.errors import StudyError
+from longfat.study.schema.names import require
 
 Say = Callable[[str], None]
 
@@ -48,9 +47,7 @@ def backends_that(suit: Callable[[Traits], bool]) -> tuple[str, ...]:
 
 def require_backend(name: str) -> None:
     """Raise StudyError, with the allowed names, on an unknown ``name``."""
-    if name not in MODULES:
-        message, hint = unknown("backend", name, backend_names())
-        raise StudyError(message, hint=hint)
+    require("backend", name, sorted(MODULES))
 
 
 def traits_of(name: str) -> Traits:
