@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from longfat.backends.protocol import HOLDER
 from longfat.spec.network import Port
 from longfat.spec.runspec import Card, Egress, Interface, Link, Role
 from longfat.spec.units import Duration
-from longfat.study.catalog.nodes import HOLDER
 from longfat.study.changing import Changing
 
 PREFIX = "card"
