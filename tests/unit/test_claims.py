@@ -104,6 +104,16 @@ def test_a_verdict_follows_from_known_truth(results: Path, tmp_path: Path) -> No
     assert dict(zip(VERDICTS, (one.verdict for one in found), strict=True)) == VERDICTS
 
 
+@pytest.mark.parametrize("level", ["= 1", ">= 1", "< 3"])
+def test_a_count_is_open_while_values_of_the_study_have_no_runs(level: str, results: Path, tmp_path: Path) -> None:
+    relation = f"count(goodput[delay, standard] >= 950 for window) {level}"
+    study = write_study(tmp_path, claims=HEAD + claim(relation))
+    manifest = study / "study.yaml"
+    manifest.write_text(manifest.read_text().replace("[1 MiB, 8 MiB]", "[1 MiB, 8 MiB, 16 MiB]"), encoding="utf-8")
+    (found,) = judge_study(results, study)
+    assert found.verdict == "undecided"
+
+
 def test_a_chain_compares_each_with_the_next(results: Path, tmp_path: Path) -> None:
     chain = "1100 > goodput[standard] > goodput[highspeed] > 800 in delay where window=8 MiB"
     found = verdict_on(results, tmp_path, chain.removeprefix("1100 > "))

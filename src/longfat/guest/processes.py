@@ -14,9 +14,6 @@ from longfat.spec.runspec import RunSpec
 
 DRAIN_S = 60.0  # a program that still runs this long after its traffic has failed
 DRAIN_ROUNDS = 10  # the same in longest round-trip times, if that is more
-# The same where packets are lost at random: the longest time for which Linux retransmits by default (ip-sysctl.rst,
-# tcp_retries2). The last segments can need many timeouts, each twice as long as the one before.
-LOSSY_DRAIN_S = 924.6
 LOOKS = 1000  # number of checks in that time
 
 
@@ -34,9 +31,7 @@ def end_with_run(cleanup: ExitStack, process: subprocess.Popen[bytes]) -> subpro
 
 def drain_s(spec: RunSpec) -> float:
     """Return the longest time that a program of a run may run after its end, in seconds."""
-    impairments = [end.egress.impairment for link in spec.links for end in (link.a, link.b)]
-    loses = any(one.loss_ppm or one.bursts for one in impairments if one)
-    return max(LOSSY_DRAIN_S if loses else DRAIN_S, DRAIN_ROUNDS * longest_rtt_us(spec) / 1e6)
+    return max(DRAIN_S, DRAIN_ROUNDS * longest_rtt_us(spec) / 1e6)
 
 
 def finish(process: subprocess.Popen[bytes], what: str, expected: int = 0, within_s: float = DRAIN_S) -> None:
