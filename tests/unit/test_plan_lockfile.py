@@ -11,10 +11,10 @@ from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
 from longfat.plan.estimate import (
     BYTES_PER_CAPTURED_PACKET,
     FIXED_SECONDS,
-    IDLE_PACKETS_PER_S,
     SECONDS_PER_CAPTURED_PACKET,
     SECONDS_PER_PACKET_HOP,
-    TYPICAL,
+    SECONDS_PER_SECOND,
+    SECONDS_PER_SOCKET_SAMPLE,
 )
 from longfat.study.load import load_study
 from longfat.system.errors import RecordError
@@ -97,9 +97,9 @@ def test_an_older_lock_lacks_the_kinds_of_traffic_that_came_later(plan: Plan, tm
 def test_an_estimate_counts_packets_of_rate_or_window(plan: Plan) -> None:
     # 16 MiB fills the path: 833,333 packets over one link; 375 kB in 30 ms is a tenth of it.
     each = SECONDS_PER_PACKET_HOP + SECONDS_PER_CAPTURED_PACKET
-    idle = IDLE_PACKETS_PER_S * 10 * SECONDS_PER_PACKET_HOP
-    longest = FIXED_SECONDS + TYPICAL * (833_333 * each + idle)
-    both = longest + FIXED_SECONDS + TYPICAL * (83_333 * each + idle)
+    always = FIXED_SECONDS + 10 * SECONDS_PER_SECOND + 100 * SECONDS_PER_SOCKET_SAMPLE
+    longest = always + 833_333 * each
+    both = longest + always + 83_333 * each
     assert estimate(plan, jobs=1).wall_seconds == pytest.approx(both, rel=1e-3)
     assert estimate(plan, jobs=100).wall_seconds == pytest.approx(longest, rel=1e-3)
 

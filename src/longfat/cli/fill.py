@@ -34,7 +34,6 @@ from longfat.plan.lockfile import write_lock
 from longfat.system.errors import StudyError
 
 BATCH_SECONDS = 240.0  # CPU time of a batch; the disk holds the raw records of one batch at a time
-TYPICAL = 2.0  # ratio of run time to the plan's model, until the evidence has a run of the scenario
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ def run_time(ground: Ground, name: str) -> float:
     """Return the seconds of CPU of one run of a scenario: the mean of the evidence, else by the plan's model."""
     rows = ground.rows.get(name, ())
     if not rows:
-        return TYPICAL * run_seconds(ground.planned.scenarios[name].spec)
+        return run_seconds(ground.planned.scenarios[name].spec)
     return max(sum(row.seconds for row in rows) / len(rows), 0.01)
 
 

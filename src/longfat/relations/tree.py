@@ -319,7 +319,9 @@ def judged(node: Expression, at: At) -> Judged:
             chosen = [selection_of(node.of, inner.scope) for inner in _inner(node, at)]
             every = inner_scopes(node, dataclasses.replace(at.scope, given_values=None))
             if len(chosen) < len(every):
-                raise NoValue(f"the lock has {len(chosen)} of the {len(every)} values of {node.loop.variable!r} to count")
+                raise NoValue(
+                    f"the lock has {len(chosen)} of the {len(every)} values of {node.loop.variable!r} to count"
+                )
             sign, level = node.sign, node.level
             return count_of(at.readings.pool.dataset, chosen, lambda mean: RELATIONS[sign](mean, level))
         case Spread():
