@@ -116,7 +116,7 @@ CHANCES = st.randoms(use_true_random=False)
 @pytest.fixture(scope="module")
 def damages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
     with pytest.MonkeyPatch.context() as patch:
-        yield damage.prepare(tmp_path_factory.mktemp("damage"), patch)
+        yield damage.prepare(tmp_path_factory.mktemp("damage"), patch, repetitions=2)
 
 
 @pytest.fixture(scope="module")
