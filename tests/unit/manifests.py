@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longfat.data.study_folder import StudyFolder
-from longfat.plan import build_plan
+from longfat.plan import Plan, build_plan
 from longfat.spec.runspec import RunSpec
 from longfat.study.load import load_study
 from longfat.study.study import Study
@@ -33,9 +33,16 @@ def study_of(folder: Path, text: str, *changes: Change) -> Study:
     return load_study(path)
 
 
-def spec_of(folder: Path, text: str, *changes: Change, profile: str = "paper") -> RunSpec:
+def plan_of(
+    folder: Path, text: str, *changes: Change, profile: str = "paper", backend: str = "virtual", **pins: str
+) -> Plan:
+    """Plan a study."""
+    return build_plan(study_of(folder, text, *changes), profile=profile, pins={"backend": backend, **pins})
+
+
+def spec_of(folder: Path, text: str, *changes: Change, profile: str = "paper", backend: str = "virtual") -> RunSpec:
     """Plan a study and return its only run."""
-    (run,) = build_plan(study_of(folder, text, *changes), profile=profile, pins={"backend": "virtual"}).runs
+    (run,) = plan_of(folder, text, *changes, profile=profile, backend=backend).runs
     return run.spec
 
 

@@ -13,11 +13,10 @@ from urllib.parse import urlencode
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from fabricated_results import change_json, write_results, write_study
+from fabricated_results import change_json, make_results, write_study
 
 from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.figures.drawing import Drawing, draw, image
 from longfat.figures.parts import Labels, Mark
 from longfat.figures.timeseries import jain
@@ -168,10 +167,7 @@ def scatter(run: PlannedRun, record: Path) -> None:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("kinds")
-    study = write(folder)
-    write_results(study, folder, scatter, kernel=KERNEL)
-    build_dataset(folder)
-    return OpenedStudy(folder, StudyFolder(study))
+    return make_results(write(folder), folder, scatter, kernel=KERNEL)
 
 
 def labels(drawing: Drawing) -> list[str]:
@@ -262,10 +258,7 @@ def test_equal_drawings_of_every_kind_are_equal_bytes(opened: OpenedStudy) -> No
 
 
 def test_without_a_valid_run_every_kind_but_a_network_says_so(tmp_path: Path) -> None:
-    study = write(tmp_path)
-    write_results(study, tmp_path, omit=lambda run: True)
-    build_dataset(tmp_path)
-    opened = OpenedStudy(tmp_path, StudyFolder(study))
+    opened = make_results(write(tmp_path), tmp_path, omit=lambda run: True)
     for figure in opened.folder.figures.figures:
         drawing = opened.show(figure.artifact)
         empty = figure.kind != "topology"

@@ -9,11 +9,10 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
-from fabricated_results import FIGURES, judge_study, write_results, write_study
+from fabricated_results import FIGURES, make_results, write_study
 
 from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Series
 from longfat.figures.bars import Bars
 from longfat.figures.drawing import draw, image
@@ -26,11 +25,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("figures")
-    study = write_study(folder)
-    write_results(study, folder)
-    build_dataset(folder)
-    judge_study(folder, study)
-    return OpenedStudy(folder, StudyFolder(study))
+    return make_results(write_study(folder), folder, judged=True)
 
 
 def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:

@@ -10,11 +10,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from fabricated_results import judge_study, write_results, write_study
+from fabricated_results import judge_study, make_results, write_study
 from tables_in_memory import run, tables
 
 from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.metrics import METRICS
 from longfat.metrics.data import FlowRows, NoValue, Point, Points, Samples
 from longfat.metrics.quantities import Pool, Selection
@@ -159,8 +158,7 @@ GOODPUT = '"goodput[delay, standard, window=8 MiB] = %s"'
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Goodput of about 988 Mb/s."""
     folder = tmp_path_factory.mktemp("laws")
-    write_results(write_study(folder), folder)
-    build_dataset(folder)
+    make_results(write_study(folder), folder)
     return folder
 
 
