@@ -32,7 +32,6 @@ experiments:
       - {name: f1, from: client1, to: server, algorithm: "${algorithm}", window: "${window}", duration: 10 s}
     sweep:
       product: {algorithm: [standard, scalable], window: [512 KiB, 1 MiB]}
-      exclude: [{when: {algorithm: scalable, window: 1024 KiB}, reason: too large}]
     repetitions: 2
     probes: {capture: [f1]}
     drops: [{at: 3 s}]
@@ -42,13 +41,10 @@ profiles:
 """
 
 
-def test_a_study_has_the_points_of_its_sweep_without_the_excluded_one(tmp_path: Path) -> None:
+def test_a_study_has_the_points_of_its_sweep(tmp_path: Path) -> None:
     (experiment,) = study_of(tmp_path, GOOD).experiments
     assert [tuple(point.factors.values()) for point in experiment.points] == [
-        *(("standard", 524288), ("standard", 1048576), ("scalable", 524288))
-    ]
-    assert [(tuple(point.factors.values()), point.reason) for point in experiment.excluded] == [
-        (("scalable", 1048576), "too large")
+        *(("standard", 524288), ("standard", 1048576), ("scalable", 524288), ("scalable", 1048576))
     ]
     assert experiment.points[0].experiment.flows[0].window == Size(524288)
     assert experiment.points[0].labels == {"algorithm": "standard", "window": "512 KiB"}
@@ -58,7 +54,7 @@ def test_a_zip_goes_side_by_side_and_one_that_nothing_refers_to_names_its_rows(t
     (experiment,) = study_of(
         tmp_path,
         GOOD,
-        ("      exclude:", "      zip: {name: [small, large], q: [5, 6]}\n      exclude:"),
+        ("    repetitions:", "      zip: {name: [small, large], q: [5, 6]}\n    repetitions:"),
         ("hosts: {mtu: 1500 B}", 'hosts: {mtu: 1500 B, txqueuelen: "${q}"}'),
     ).experiments
     rows = {(point.factors["name"], point.factors["q"]) for point in experiment.points}
@@ -98,15 +94,14 @@ CASES = [
     ('"${window}"', '"${window} B"', 14, "experiments[0].flows[0].window"),
     ("[512 KiB, 1 MiB]", "[]", 16, "experiments[0].sweep.product.window"),
     ("[512 KiB, 1 MiB]", "[512 KiB, 1 MiB, 1024 KiB]", 16, "experiments[0].sweep.product.window[2]"),
-    ("window: 1024 KiB}", "window: 3 MiB}", 17, "experiments[0].sweep.exclude[0].when.window"),
-    ("      exclude:", "      zip: {p: [1, 2], q: [1]}\n      exclude:", 17, "experiments[0].sweep.zip"),
-    ("capture: [f1]", "capture: [f1], capture_loss: 100", 19, "experiments[0].probes.capture_loss"),
-    ("at: 3 s", "at: 10 s", 20, "experiments[0].drops[0].at"),
-    ("kind: delay", "kind: direct", 20, "experiments[0].drops"),
-    ("{first: {", "{frist: {", 23, "profiles.smoke.experiments.frist"),
-    ("duration: 4 s", "duration: 2 s", 23, "profiles.smoke.duration"),
-    ("  quick:", "  quikc:", 22, "profiles.quikc"),
-    ("capture: [f1]", "capture: f1", 19, "experiments[0].probes.capture"),
+    ("    repetitions:", "      zip: {p: [1, 2], q: [1]}\n    repetitions:", 17, "experiments[0].sweep.zip"),
+    ("capture: [f1]", "capture: [f1], capture_loss: 100", 18, "experiments[0].probes.capture_loss"),
+    ("at: 3 s", "at: 10 s", 19, "experiments[0].drops[0].at"),
+    ("kind: delay", "kind: direct", 19, "experiments[0].drops"),
+    ("{first: {", "{frist: {", 22, "profiles.smoke.experiments.frist"),
+    ("duration: 4 s", "duration: 2 s", 22, "profiles.smoke.duration"),
+    ("  quick:", "  quikc:", 21, "profiles.quikc"),
+    ("capture: [f1]", "capture: f1", 18, "experiments[0].probes.capture"),
     ("format: 2", "format: 3", 1, "format"),
 ]
 # fmt: on

@@ -18,9 +18,10 @@ from typer.testing import CliRunner
 from longfat.cli import app
 from longfat.cli.chart import ROWS, lines_of
 from longfat.cli.study import Choices, require_effects, resolve
-from longfat.cli.trial import PROGRAM, QUEUES, read_trial
+from longfat.cli.trial import QUEUES, read_trial
 from longfat.data.study_folder import StudyFolder
 from longfat.study.load import load_study
+from longfat.study.traffic.own import PROGRAM
 from longfat.system.errors import StudyError
 
 RATES = st.sampled_from(["7mbit", "3,30,300Mbit/s", "1gbps", "0.5, 2 gbit"])

@@ -30,7 +30,7 @@ experiments:
   - id: first
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     flows: [{name: f1, from: client1, to: server, algorithm: standard, window: "${window}", duration: 10 s}]
-    sweep: {product: {window: [16 MiB, 375 kB]}, exclude: []}
+    sweep: {product: {window: [16 MiB, 375 kB]}}
     probes: {capture: [f1]}
 """
 

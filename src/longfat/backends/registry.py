@@ -13,13 +13,11 @@ from typing import Any
 
 from longfat.backends.protocol import Backend, Traits, needed
 from longfat.spec.runspec import RunSpec
-from longfat.study.schema.names import unknown
-from longfat.system.errors import StudyError
+from longfat.study.schema.names import require
 
 Say = Callable[[str], None]
 
 DEFAULT_BACKEND = "virtual"
-LACKING = "backend"  # first word of every reason by ``lacking``
 
 MODULES = {
     "containernet": "longfat.backends.realtime",
@@ -49,9 +47,7 @@ def backends_that(suit: Callable[[Traits], bool]) -> tuple[str, ...]:
 
 def require_backend(name: str) -> None:
     """Raise StudyError, with the allowed names, on an unknown ``name``."""
-    if name not in MODULES:
-        message, hint = unknown("backend", name, backend_names())
-        raise StudyError(message, hint=hint)
+    require("backend", name, sorted(MODULES))
 
 
 def traits_of(name: str) -> Traits:
@@ -81,7 +77,7 @@ def lacking(name: str, feature: str, words: str) -> str:
     """Return the reason that a backend lacks a feature, described by ``words``, with the backends that have it."""
     others = backends_that(lambda traits: feature in traits.can)
     have = f"backend {others[0]} has" if len(others) == 1 else f"backends {', '.join(others)} have"
-    return f"{LACKING} {name} has no {words}; {have}"
+    return f"backend {name} has no {words}; {have}"
 
 
 def _module(name: str) -> ModuleType:

@@ -27,8 +27,8 @@ from longfat.cli.study import ids
 from longfat.plan import build_plan
 from longfat.spec.runspec import RunSpec
 from longfat.study.load import load_study
-from longfat.study.schema.names import unknown
-from longfat.system.errors import RigError, StudyError
+from longfat.study.schema.names import require
+from longfat.system.errors import RigError
 
 NONE = "none"
 PEERS: Mapping[str, str] = {"host": "mininet", "ns2": "ns2", "ns3": "ns3"}  # with the backends that execute them
@@ -187,9 +187,7 @@ def _chosen(option: str, given: Sequence[str], known: Mapping[str, object]) -> l
     if tuple(given) == (NONE,):
         return []
     for name in given:
-        if name not in known:
-            message, hint = unknown("id", name, (*known, NONE))
-            raise StudyError(message, where=option, hint=hint)
+        require("id", name, (*known, NONE), option)
     return [name for name in known if not given or name in given]
 
 

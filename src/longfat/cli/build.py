@@ -19,7 +19,8 @@ from longfat.builds.kernel_source import find_source
 from longfat.builds.kernel_targets import TARGETS
 from longfat.builds.oci import build_oci
 from longfat.cli.console import say_place
-from longfat.study.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, require_kernel
+from longfat.study.catalog.kernels import DEFAULT_KERNEL, KERNELS, STACK_KERNELS
+from longfat.study.schema.names import require
 from longfat.system.cache import cache_folder
 
 HELP = "Build the kernel, the image, a container image or a disk into the cache folder, or an archive of all inputs."
@@ -33,7 +34,7 @@ def kernel(
     name: Annotated[str, typer.Option("--kernel", help="name of a folder in kernels/")] = DEFAULT_KERNEL,
 ) -> None:
     """Build a kernel."""
-    require_kernel(name)
+    require("kernel", name, KERNELS)
     say_place(console, "kernel", build_kernel(TARGETS[target], name, say=console.print).path)
 
 

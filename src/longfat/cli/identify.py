@@ -20,7 +20,7 @@ from longfat.evidence.sensitivity import conditions
 from longfat.evidence.stored_dataset import Ground
 from longfat.relations.claims import Claim
 from longfat.spec.runspec import Scalar
-from longfat.study.schema.names import unknown as unknown_name
+from longfat.study.schema.names import require
 from longfat.study.unknowns import Unknown
 from longfat.system.errors import StudyError
 
@@ -87,9 +87,7 @@ def scenarios_of(claims: Collection[Claim], ground: Ground) -> set[str]:
 def _named(kind: str, names: Sequence[str], known: Mapping[str, Named], where: str) -> list[Named]:
     """Return the items with these names. Raises StudyError for an unknown name."""
     for name in names:
-        if name not in known:
-            message, hint = unknown_name(kind, name, known)
-            raise StudyError(message, where=where, hint=hint)
+        require(kind, name, known, where)
     return [known[name] for name in names]
 
 

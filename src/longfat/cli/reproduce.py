@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from longfat.backends.protocol import Backend
-from longfat.backends.registry import DEFAULT_BACKEND, LACKING, open_backend, require_backend
+from longfat.backends.registry import DEFAULT_BACKEND, open_backend, require_backend
 from longfat.cli.console import Output, listen, say, stage
 from longfat.cli.options import Backends, Jobs, On, Only, Profile, Results, Stack, Study, Watch
 from longfat.cli.outcome import expect
@@ -113,8 +113,7 @@ def _execute_on(
 def _experiments(backend: Backend, folder: StudyFolder, choices: Choices) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the experiments that the backend can execute, and the reason against each of the others."""
     plan = resolve(folder, choices, backend.pins())
-    beyond = (one for one in plan.excluded if one.reason.startswith(f"{LACKING} "))
-    refused = {one.experiment: one.reason for one in beyond}
+    refused = {one.experiment: one.reason for one in plan.excluded}
     for run in plan.runs:
         if reasons := backend.refuses(run.spec):
             refused.setdefault(run.experiment, reasons[0])

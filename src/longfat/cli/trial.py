@@ -12,17 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.data.study_folder import FIGURES, MANIFEST
+from longfat.data.study_folder import FIGURES, MANIFEST, StudyFolder
 from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size
-from longfat.study.catalog.ccas import CCAS
 from longfat.study.queues.limit import Products
 from longfat.study.schema.names import unknown
-from longfat.system.errors import Problem, RigError, StudyError
+from longfat.study.traffic.own import PROGRAM, faults_of
+from longfat.system.errors import Problem, StudyError
 from longfat.system.trust import agree
 
 QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie")
 """The kinds of queue that need no setting except a limit."""
-PROGRAM = ("send", "receive")  # the files in the folder of a program
 FASTEST = Rate.parse("1 Tbit/s").value
 FASTER = 10  # hosts send at this multiple of the largest rate, up to the fastest: packets wait in the bottleneck
 # Values that stand for faulty ones, so that the other faults are found.
@@ -100,7 +99,7 @@ def read_trial(
         Problem("--queue", None, "", *unknown("queue", name, QUEUES)) for name in path["queue"] if name not in QUEUES
     ]
     path["queue"] = tuple(name for name in path["queue"] if name in QUEUES) or QUEUES[:1]
-    faults = {one: list(_faults(one)) for one in algorithms}
+    faults = {one: list(faults_of(one)) for one in algorithms}
     problems += (problem for found in faults.values() for problem in found)
     sound = tuple(one for one in algorithms if not faults[one]) or ("reno",)
     trial = Trial(sound, path, flows, together, durations[0], repetitions)
@@ -115,8 +114,6 @@ def read_trial(
 
 def _faults_of_study(folder: Path) -> Iterator[Problem]:
     """Yield the faults that the study of a trial has, each at the option from which it comes."""
-    from longfat.data.study_folder import StudyFolder  # slow to import, and `--help` imports this module
-
     try:
         _ = StudyFolder(folder).study
     except StudyError as error:
@@ -124,23 +121,6 @@ def _faults_of_study(folder: Path) -> Iterator[Problem]:
             options = [_OPTIONS[word] for word in re.findall(r"[a-z]+", problem.key) if word in _OPTIONS]
             message = re.sub(r"^as [^:]*: ", "", problem.message)  # of a swept value
             yield Problem(f"--{options[-1]}", None, "", message, problem.hint) if options else problem
-
-
-def _faults(given: str) -> Iterator[Problem]:
-    """Yield the faults of an algorithm's name, C file or folder."""
-    path = Path(given)
-    if path.is_dir():
-        for name in PROGRAM:
-            if not (path / name).is_file():
-                hint = "a program is a folder with the programs `send ADDRESS PORT SECONDS` and `receive PORT`"
-                yield Problem(given, None, "", f"no file {name!r}", hint)
-    elif given.endswith(".c") or "/" in given:
-        if not path.is_file():
-            yield Problem(given, None, "", "no such file", "give a C file with a congestion control, tcp_NAME.c")
-        elif not path.name.startswith("tcp_"):
-            yield Problem(given, None, "", "the file's name is not tcp_NAME.c", "NAME is the algorithm's `.name`")
-    elif given not in CCAS:
-        yield Problem("ALGORITHM", None, "", *unknown("algorithm", given, CCAS))
 
 
 def _parts(text: str) -> list[str]:
@@ -175,19 +155,16 @@ def _value(text: str, kinds: Sequence[type[Quantity]]) -> str:
 
 
 def write_trial(trial: Trial, name: str, folder: Path) -> list[str]:
-    """Write manifest, figures and the user's own files into a folder; return their names. Raises RigError."""
+    """Write manifest, figures and the user's own files into a folder; return their names."""
     texts = {MANIFEST: manifest(trial, name), FIGURES: figures(trial, name)}
     copies = {Path(given).name: Path(given) for given in trial.kernels.values() if given.endswith(".c")}
     copies |= {f"{own}-{file}": Path(given) / file for own, given in trial.programs.items() for file in PROGRAM}
-    try:
-        for file, source in copies.items():
-            shutil.copy(source, folder / file)
-            if file.endswith(".c"):
-                agree((folder / file).read_bytes())  # the user has named it on the command line
-        for file, text in texts.items():
-            (folder / file).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RigError(f"the study cannot be written: {error.strerror}", where=str(folder)) from error
+    for file, source in copies.items():
+        shutil.copy(source, folder / file)
+        if file.endswith(".c"):
+            agree((folder / file).read_bytes())  # the user has named it on the command line
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="utf-8")
     return [*texts, *copies]
 
 

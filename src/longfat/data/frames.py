@@ -15,9 +15,9 @@ import polars as pl
 from longfat.dataset.columns import FACTOR_PREFIX, SENTINELS, STATES, TABLES, meaning, runs_schema, unit
 from longfat.relations.judge import Verdict
 from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
-from longfat.study.schema.names import unknown
+from longfat.study.schema.names import require
 from longfat.study.study import Study, SweptExperiment
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import RigError
 
 # Importing polars makes system calls restart after SIGINT, so that Ctrl-C would wait for their end.
 signal.siginterrupt(signal.SIGINT, True)
@@ -93,13 +93,6 @@ def factor_unit(study: Study, factor: str) -> str:
             if isinstance(label := point.labels.get(factor), str) and (quantity := read_quantity(label)):
                 return _BASE[type(quantity)]
     return ""
-
-
-def require(kind: str, name: str, known: Sequence[str]) -> None:
-    """Raise StudyError with the nearest name unless the name is known."""
-    if name not in known:
-        message, hint = unknown(kind, name, known)
-        raise StudyError(message, where=name, hint=hint)
 
 
 def _described(name: str, table: str, study: Study) -> tuple[str, str]:

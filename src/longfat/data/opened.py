@@ -20,6 +20,7 @@ from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import Verdict, read_verdicts
+from longfat.study.schema.names import require
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 
@@ -46,14 +47,14 @@ class OpenedStudy:
         ``experiment`` selects the rows of its runs. Raises StudyError for an unknown name, RigError if results are
         missing.
         """
-        frames.require("table", table, frames.FRAMES)
+        require("table", table, frames.FRAMES)
         if table == frames.VERDICTS:
             if experiment is not None:
                 raise StudyError("the table verdicts has no experiments; leave the experiment out", where=experiment)
             return frames.verdict_frame(read_verdicts(self.results))
         known = {one.id: one for one in self.folder.study.experiments}
         if experiment is not None:
-            frames.require("experiment", experiment, tuple(known))
+            require("experiment", experiment, known)
         return frames.frame(self.dataset.folder, table, known.get(experiment or ""))
 
     def columns(self, table: str) -> pl.DataFrame:

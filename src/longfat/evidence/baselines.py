@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from longfat.spec.plain import canonical_json
-from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.errors import Problem, StudyError
 from longfat.system.files import write_whole
 
 FOLDER = Path("kernels") / "epochs"
@@ -136,13 +136,10 @@ def baseline_of(combination: Combination, baselines: Iterable[Baseline]) -> Base
 
 
 def write_baseline(baseline: Baseline, folder: Path) -> Path:
-    """Write a baseline and return its file. Raises RigError."""
+    """Write a baseline and return its file."""
     path = folder / f"{baseline.name}{SUFFIX}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, baseline.text())
-    except OSError as error:
-        raise RigError(f"the baseline cannot be written: {error.strerror}", where=str(path)) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(path, baseline.text())
     return path
 
 

@@ -17,7 +17,7 @@ from longfat.relations.claims import Claim
 from longfat.relations.firsts import Criterion, decisive, differences, digest
 from longfat.spec.plain import canonical_json
 from longfat.study.study import Study
-from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.errors import Problem, StudyError
 from longfat.system.files import write_whole
 
 CRITERIA = "criteria.jsonl"
@@ -76,14 +76,11 @@ def read_criteria(folder: Path) -> Records:
 
 
 def write_criteria(folder: Path, records: Records) -> None:
-    """Write the records in canonical order, if the file has others. Raises RigError."""
+    """Write the records in canonical order, if the file has others."""
     path = folder / CRITERIA
     text = "".join(f"{one.line()}\n" for name in sorted(records) for one in records[name])
-    try:
-        if text and (not path.exists() or path.read_text(encoding="ascii") != text):
-            write_whole(path, text)
-    except OSError as error:
-        raise RigError(f"the criteria cannot be written: {error.strerror}", where=str(path)) from error
+    if text and (not path.exists() or path.read_text(encoding="ascii") != text):
+        write_whole(path, text)
 
 
 def with_present(records: Records, claims: Sequence[Claim], study: Study, rows: Rows, day: str) -> Records:

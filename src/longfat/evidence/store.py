@@ -13,7 +13,7 @@ from pathlib import Path
 
 from longfat.evidence.rows import Conflict, Row, merge, read_line, standing
 from longfat.spec.plain import canonical_json
-from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.errors import Problem, StudyError
 from longfat.system.files import write_whole
 
 EVIDENCE = "evidence"
@@ -104,7 +104,7 @@ def merge_rows(one: Rows, other: Rows) -> Rows:
 
 
 def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
-    """Write the changed files and remove files without rows; return the written files. Raises RigError."""
+    """Write the changed files and remove files without rows; return the written files."""
     written = []
     for place, own in rows.items():
         path = place.path(folder)
@@ -112,13 +112,10 @@ def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
             path.unlink(missing_ok=True)
             continue
         text = "".join(f"{line}\n" for line in (place.head(study), *(own[key].line() for key in sorted(own))))
-        try:
-            if path.exists() and path.read_text(encoding="ascii") == text:
-                continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text)
-        except OSError as error:
-            raise RigError(f"the evidence cannot be written: {error.strerror}", where=str(path)) from error
+        if path.exists() and path.read_text(encoding="ascii") == text:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
         written.append(path)
     return written
 

@@ -11,7 +11,6 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from longfat.backends.protocol import Backend
@@ -71,9 +70,7 @@ class Threads:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
         while self._running:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, RenderableType
@@ -57,9 +56,7 @@ class Display:
         self.progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.progress.stop()
 
     def __call__(self, event: Event) -> None:

@@ -26,7 +26,6 @@ from longfat.metrics.data import NoValue
 from longfat.plan.model import Plan
 from longfat.study.study import Study
 from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
-from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
 FOLDER = "figures"
@@ -91,19 +90,13 @@ def why_empty(plan: Plan, study: Study, spec: Spec) -> str:
 
 
 def save(drawing: Drawing, folder: Path) -> None:
-    """Write ``<artifact>.png``, ``.svg``, ``.pdf`` and ``.csv``; equal drawings give equal bytes.
-
-    Raises RigError when the folder cannot be written.
-    """
+    """Write ``<artifact>.png``, ``.svg``, ``.pdf`` and ``.csv``; equal drawings give equal bytes."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(drawing.data.lines)
     files = {kind: image(drawing.figure, kind) for kind in _VARYING} | {"csv": text.getvalue().encode()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for kind, content in files.items():
-            write_whole(folder / f"{drawing.artifact}.{kind}", content)
-    except OSError as error:
-        raise RigError(f"cannot write the figure {drawing.artifact}: {error}", where=str(folder)) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, content in files.items():
+        write_whole(folder / f"{drawing.artifact}.{kind}", content)
 
 
 def write_figure_checksums(results: Path, study: Mapping[str, str | None], *others: Path) -> None:

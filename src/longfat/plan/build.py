@@ -119,7 +119,6 @@ def scenarios_of(
     # A backend without named kernels has one kernel for all stacks.
     stack_pins = {**pins, "kernel": kernels.get(named, named)} if kernels else pins
     for swept in chosen:
-        excluded += [Excluded(swept.id, point.factors, point.reason) for point in swept.excluded]
         for point in _of_backend(study, swept, pins):
             kernel = study.kernel_of(point.experiment, stack)
             own_pins = {**pins, "kernel": kernels.get(kernel.name, kernel.name)} if kernel else stack_pins

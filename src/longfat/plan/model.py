@@ -31,7 +31,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Excluded:
-    """A point that the manifest or the backend leaves out, with its reason."""
+    """A point that the backend leaves out, with its reason."""
 
     experiment: str
     factors: dict[str, Scalar]

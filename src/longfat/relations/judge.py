@@ -97,7 +97,7 @@ def judge(results: Path, study: Study, claims: Sequence[Claim], files: Mapping[s
     """Return the verdict on every claim, in the order of the claims, and write ``verdicts.json``.
 
     Its checksums cover the dataset, and the ``files`` of the study by name, as they were read. Raises RigError if the
-    dataset is missing or nothing can be written.
+    dataset is missing.
     """
     grounds = Grounds(study, load_dataset(results), left_out_by_backend(results / "lock.json"))
     papers = printed_numbers(claims, study)
@@ -112,10 +112,7 @@ def judge(results: Path, study: Study, claims: Sequence[Claim], files: Mapping[s
         "verdicts": [dataclasses.asdict(verdict) for verdict in verdicts],
     }
     path = results / VERDICTS
-    try:
-        write_whole(path, json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True) + "\n")
-    except OSError as error:
-        raise RigError(f"cannot write the verdicts: {error}", where=str(path)) from error
+    write_whole(path, json.dumps(data, sort_keys=True, indent=1, ensure_ascii=True) + "\n")
     made_of = [results / FIRST, checksums_of(results, "dataset")]
     write_checksums(results, "verdicts", [path, *made_of], files)
     return verdicts

@@ -74,7 +74,7 @@ def write_front(results_root: Path, studies: Iterable[StudyFolder], baselines: S
     """Write the page of studies over all results in a folder and the committed evidence; return its path.
 
     Studies whose names begin with an underscore test the testbed and come last. The page names files that cannot be
-    read. Raises RigError if the page cannot be written.
+    read.
     """
     faults: list[str] = []
     plans: dict[Path, Plan] = {}

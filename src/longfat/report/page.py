@@ -13,7 +13,6 @@ from longfat.relations.counting import apart
 from longfat.report.findings import GLYPHS
 from longfat.report.forest import HEIGHT, WIDTH
 from longfat.report.numbers import allowed, measured
-from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 
 # A page needs no network, whatever text of a study it has; the front page has pictures next to it.
@@ -70,11 +69,8 @@ def unbroken(text: str) -> str:
 
 
 def write_page(path: Path, page: str) -> Path:
-    """Write a page atomically; return its path. Raises RigError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # A file's name that is not valid in the locale's encoding is written as its bytes.
-        write_whole(path, page.encode("utf-8", "surrogateescape"))
-    except OSError as error:
-        raise RigError(f"cannot write the page: {error}", where=str(path)) from error
+    """Write a page atomically; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A file's name that is not valid in the locale's encoding is written as its bytes.
+    write_whole(path, page.encode("utf-8", "surrogateescape"))
     return path

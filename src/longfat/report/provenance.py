@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from longfat.backends.registry import LACKING
 from longfat.dataset.build import dataset_digests
 from longfat.dataset.load import Dataset
 from longfat.evidence.criteria import YOUNGER
@@ -58,11 +57,8 @@ def provenance(
 
 
 def exclusions_of(dataset: Dataset, plan: Plan) -> list[tuple[str, str, int]]:
-    """Return status, reason and number of runs: first points that study or backend leave out, then invalid runs."""
-    planned = Counter(
-        ("beyond the backend" if point.reason.startswith(f"{LACKING} ") else "excluded by the study", point.reason)
-        for point in plan.excluded
-    )
+    """Return status, reason and number of runs: first points that the backend leaves out, then invalid runs."""
+    planned = Counter(("beyond the backend", point.reason) for point in plan.excluded)
     found = Counter((run.status, run.reason or "no reason recorded") for run in dataset.runs if run.status != "ok")
     return [(status, reason, count) for (status, reason), count in (*planned.items(), *found.items())]
 

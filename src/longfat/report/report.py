@@ -58,7 +58,7 @@ def write_report(
 
     ``evidence`` is the committed evidence of the study: with it, a claim has the verdict by all of it. ``other`` is the
     evidence of the stack to compare with. ``conditions`` are the values of unknowns on which claims depend.
-    Raises RigError if dataset or verdicts are missing or the page cannot be written, RecordError if a file was changed
+    Raises RigError if dataset or verdicts are missing, RecordError if a file was changed
     since it was made, StudyError for faulty study files.
     """
     verdicts = read_verdicts(results, folder.path)

@@ -29,8 +29,8 @@ from longfat.study.schema.explain import MISSING, explain, with_nearest_kinds
 from longfat.study.schema.fields import MOST_FLOWS, REFERENCE
 from longfat.study.schema.names import Finding, Path, shown, unknown
 from longfat.study.schema.source import Source, read_source
-from longfat.study.study import ExcludedPoint, Point, Study, SweptExperiment, host_settings
-from longfat.study.sweep import Cell, Records, Sweep, exclusion_of, factor_levels, grid, sweep_findings
+from longfat.study.study import Point, Study, SweptExperiment, host_settings
+from longfat.study.sweep import Cell, Records, Sweep, factor_levels, grid, sweep_findings
 from longfat.study.thinning import Profile, Profiles
 from longfat.study.topologies import TOPOLOGIES, end_hosts
 from longfat.study.traffic import SECTIONS
@@ -265,7 +265,7 @@ def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, lis
     sweep, found = _validated(Sweep, raw.get("sweep", {}), {})
     if sweep is None:
         found = [finding.below("sweep") for finding in found]
-        return None, [*_found(found, placed), *_points(placed, Sweep(), {}, [], around)[2]]
+        return None, [*_found(found, placed), *_points(placed, Sweep(), {}, [], around)[1]]
     formulas, found = _formulas(sweep)
     for name, section in SECTIONS.items():
         found += repeated(raw.get(name), section.one, (name,), "name")
@@ -274,13 +274,13 @@ def _swept(placed: Placed, around: _Around) -> tuple[SweptExperiment | None, lis
     levels = factor_levels(sweep, around.surroundings.records)
     # If a sweep cannot be expanded, check each single value of its factors.
     cells = [{name: level} for name, row in levels.items() for level in row] if wrong else grid(sweep, levels)
-    points, excluded, faults = _points(placed, sweep, formulas, cells, around)
+    points, faults = _points(placed, sweep, formulas, cells, around)
     findings = list(dict.fromkeys([*_found(found, placed), *faults]))
     if findings or not points:
         return None, findings
     first = points[0].experiment
     factors = {name: tuple(level.value for level in row) for name, row in levels.items()}
-    swept = SweptExperiment(first.id, first.repetitions, factors, tuple(points), tuple(excluded), dict(sweep.derived))
+    swept = SweptExperiment(first.id, first.repetitions, factors, tuple(points), dict(sweep.derived))
     return swept, []
 
 
@@ -301,13 +301,12 @@ def _formulas(sweep: Sweep) -> tuple[dict[str, Formula], list[Finding]]:
 
 def _points(
     placed: Placed, sweep: Sweep, formulas: Mapping[str, Formula], cells: list[Cell], around: _Around
-) -> tuple[list[Point], list[ExcludedPoint], list[Finding]]:
+) -> tuple[list[Point], list[Finding]]:
     """Return the experiment at every cell; findings about a factor's value point to its place.
 
     The experiment is first checked with its references unresolved, so that faults outside the sweep always show.
     """
     points: list[Point] = []
-    excluded: list[ExcludedPoint] = []
     findings: dict[Finding, None] = {}
 
     def check(cell: Cell) -> tuple[Experiment | None, Mapping[Path, Path]]:
@@ -322,13 +321,9 @@ def _points(
     if cells != [{}]:
         check({})
     for cell in cells:
-        factors = {name: level.value for name, level in cell.items()}
-        exclusion = exclusion_of(cell, sweep)
-        if exclusion:
-            excluded.append(ExcludedPoint(factors, exclusion.reason))
-            continue
         experiment, places = check(cell)
         if experiment:
+            factors = {name: level.value for name, level in cell.items()}
             labels = {name: str(level.given) for name, level in cell.items()}
             points.append(Point(factors, labels, experiment, places))
-    return points, excluded, list(findings)
+    return points, list(findings)

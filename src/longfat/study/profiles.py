@@ -32,7 +32,7 @@ def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
     if profile is None:
         return swept
     if profile.leaves_out(swept.id):
-        return dataclasses.replace(swept, points=(), excluded=())
+        return dataclasses.replace(swept, points=())
     rule = _rule(swept, profile)
     points = [point for point in swept.points if _kept(point.factors, rule.keep)]
     if rule.rest:
@@ -45,7 +45,6 @@ def thinned(swept: SweptExperiment, profile: Profile | None) -> SweptExperiment:
         repetitions=min(swept.repetitions, rule.repetitions or swept.repetitions),
         factors=swept.factors,
         points=tuple(Point(point.factors, point.labels, _shortened(point.experiment, rule)) for point in points),
-        excluded=tuple(point for point in swept.excluded if not rule.rest and _kept(point.factors, rule.keep)),
         derived=swept.derived,
     )
 

@@ -45,7 +45,6 @@ _SECTIONS: dict[str, type[Closed]] = {
     **{f"{name}[]": section.model for name, section in SECTIONS.items()},
     "sweep": sweep.Sweep,
     "sweep.product.FACTOR[]: record": sweep.Record,
-    "sweep.exclude[]": sweep.Exclusion,
     "probes": models.Probes,
     "drops[]": models.Drop,
     "profiles": thinning.Profiles,

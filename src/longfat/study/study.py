@@ -44,14 +44,6 @@ class Point:
 
 
 @dataclass(frozen=True)
-class ExcludedPoint:
-    """A point that the study leaves out, with the manifest's reason."""
-
-    factors: dict[str, Scalar]
-    reason: str
-
-
-@dataclass(frozen=True)
 class SweptExperiment:
     """An experiment with all points of its sweep.
 
@@ -62,7 +54,6 @@ class SweptExperiment:
     repetitions: int
     factors: Mapping[str, Sequence[Scalar]]
     points: tuple[Point, ...]
-    excluded: tuple[ExcludedPoint, ...]
     derived: Mapping[str, str] = field(default_factory=dict)
 
     @property

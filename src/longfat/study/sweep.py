@@ -18,17 +18,10 @@ from longfat.spec.runspec import Scalar
 from longfat.spec.units import read_quantity
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
-from longfat.study.schema.names import Finding, Path, nearest, unknown
+from longfat.study.schema.names import Finding, Path
 from longfat.system.errors import StudyError
 
 MAX_POINTS = 20_000  # more is a mistake: it would run for days
-
-
-class Exclusion(Closed):
-    """Points of a sweep that are left out, with the reason."""
-
-    when: dict[f.FactorName, f.FactorValue] = Field(min_length=1, description="factor values that must all match")
-    reason: f.Text = Field(description="the reason, for the report")
 
 
 class Record(Closed):
@@ -68,7 +61,6 @@ class Sweep(Closed):
     derived: dict[f.FactorName, f.Text] = Field(
         default={}, description="values that follow from the factors and the path, each by its formula"
     )
-    exclude: tuple[Exclusion, ...] = Field(default=(), description="points left out")
 
     @property
     def zips(self) -> list[tuple[tuple[str | int, ...], Factors]]:
@@ -135,7 +127,7 @@ def _level(given: Scalar | Record, path: Path, records: Records) -> Level:
 
 
 def grid(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
-    """Return all points before exclusion; one empty point if nothing is varied."""
+    """Return all points; one empty point if nothing is varied."""
     axes: list[list[Cell]] = [[{name: level} for level in levels[name]] for name in sweep.product]
     for _, names in sweep.zips:
         rows = zip(*(levels[name] for name in names), strict=True)
@@ -146,21 +138,12 @@ def grid(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Cell]:
     ]
 
 
-def exclusion_of(cell: Cell, sweep: Sweep) -> Exclusion | None:
-    """Return the first exclusion that applies to a point, or None."""
-    return next((exclusion for exclusion in sweep.exclude if _meets(cell, exclusion.when)), None)
-
-
-def _meets(cell: Cell, when: Mapping[str, Scalar]) -> bool:
-    return all(name in cell and same(cell[name].value, base_value(given)) for name, given in when.items())
-
-
 def sweep_findings(sweep: Sweep) -> list[Finding]:
     """Return the faults of a sweep; without any, ``grid`` can expand it."""
     found = [*_double_factors(sweep), *_shape_findings(sweep)]
     levels = factor_levels(sweep)
-    found += [*_repeated_values(sweep, levels), *_unknown_values(sweep, levels)]
-    return found or [*_repeated_rows(sweep, levels), *_vain_exclusions(sweep, levels)]
+    found += _repeated_values(sweep, levels)
+    return found or list(_repeated_rows(sweep, levels))
 
 
 def _double_factors(sweep: Sweep) -> Iterator[Finding]:
@@ -212,37 +195,3 @@ def _repeated_rows(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> Ite
         for index, row in enumerate(rows):
             if any(all(same(a.value, b.value) for a, b in zip(row, other, strict=True)) for other in rows[:index]):
                 yield Finding(row[0].path, f"row {index + 1} of zip is given twice; each row is allowed once")
-
-
-def _unknown_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
-    """Return findings of unknown factors and values in exclusions."""
-    return [
-        fault.below("sweep", "exclude", index, "when")
-        for index, exclusion in enumerate(sweep.exclude)
-        for name, given in exclusion.when.items()
-        if (fault := value_fault(name, given, levels))
-    ]
-
-
-def _vain_exclusions(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> list[Finding]:
-    """Return findings of exclusions that match no point, and of a sweep without a point left."""
-    cells = grid(sweep, levels)
-    found = [
-        Finding(("sweep", "exclude", index, "when"), "matches no point of the sweep", "correct or remove it")
-        for index, exclusion in enumerate(sweep.exclude)
-        if not any(_meets(cell, exclusion.when) for cell in cells)
-    ]
-    if all(exclusion_of(cell, sweep) for cell in cells):
-        found.append(Finding(("sweep",), f"yields nothing: all of its {len(cells)} points are excluded"))
-    return found
-
-
-def value_fault(name: str, given: Scalar, levels: Mapping[str, tuple[Level, ...]]) -> Finding | None:
-    """Return the fault of an unknown factor or value, or None; the path is the factor's name."""
-    if name not in levels:
-        return Finding((name,), *unknown("factor", name, levels))
-    if any(same(level.value, base_value(given)) for level in levels[name]):
-        return None
-    texts = [str(level.given) for level in levels[name]]
-    message = f"{name} never is {given!r}; its values: {', '.join(texts)}"
-    return Finding((name,), message, nearest(given, texts))

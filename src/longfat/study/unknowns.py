@@ -17,7 +17,7 @@ from longfat.spec.runspec import Scalar
 from longfat.study.formulas import Amount, amount_of
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
-from longfat.study.schema.names import Finding, Path, shown, unknown
+from longfat.study.schema.names import Finding, Path, require, shown
 from longfat.system.errors import StudyError
 
 SECTION = "unknowns"
@@ -112,9 +112,7 @@ def _readable(raw: Any) -> dict[str, Unknown]:
 
 def _check(given: Mapping[str, Scalar], unknowns: Mapping[str, Unknown]) -> None:
     for name, value in given.items():
-        if name not in unknowns:
-            message, hint = unknown("unknown", name, unknowns)
-            raise StudyError(message, hint=hint)
+        require("unknown", name, unknowns)
         if not unknowns[name].allows(value):
             raise StudyError(f"{name} = {shown(value)} is not plausible; allowed: {unknowns[name].plausible}")
 

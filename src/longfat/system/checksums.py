@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-from longfat.system.errors import RecordError, RigError
+from longfat.system.errors import RecordError
 from longfat.system.files import file_sha256, write_whole
 
 CHECKSUMS = "checksums"
@@ -43,22 +43,17 @@ def write_checksums(
     """Write the checksums of a step: ``files`` of the results folder that it made or used, and of the ``study``.
 
     A file of the study has the SHA-256 of the bytes that were read, which may differ from its content now; None if it
-    was missing. Raises RigError if a file cannot be read or the checksums cannot be written.
+    was missing.
     """
-    try:
-        data: dict[str, object] = {
-            "format": FORMAT,
-            "results": {path.relative_to(results).as_posix(): _digest(path) for path in files},
-            "study": dict(study),
-        }
-        data["sha256"] = _own(data)
-        place = checksums_of(results, step)
-        place.parent.mkdir(exist_ok=True)
-        write_whole(place, json.dumps(data, sort_keys=True, indent=1) + "\n")
-    except OSError as error:
-        raise RigError(
-            f"the checksums of the {step} cannot be written: {error.strerror}", where=str(error.filename or results)
-        ) from error
+    data: dict[str, object] = {
+        "format": FORMAT,
+        "results": {path.relative_to(results).as_posix(): _digest(path) for path in files},
+        "study": dict(study),
+    }
+    data["sha256"] = _own(data)
+    place = checksums_of(results, step)
+    place.parent.mkdir(exist_ok=True)
+    write_whole(place, json.dumps(data, sort_keys=True, indent=1) + "\n")
 
 
 def checksums_of(results: Path, step: Step) -> Path:

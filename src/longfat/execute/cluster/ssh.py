@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 from longfat.execute.cluster.places import Host
@@ -85,9 +84,7 @@ class Hosts:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for process, output in self._processes.values():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(PATIENCE_S)  # its worker has lost the scheduler

@@ -16,7 +16,6 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self
 
 from longfat.spec.runspec import RunSpec
@@ -64,9 +63,7 @@ class Bundle:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)  # missing after a commit
 
     def commit(self, facts: RunFacts) -> Path:

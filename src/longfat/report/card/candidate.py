@@ -20,15 +20,14 @@ from longfat.metrics.registry import OWN_METRICS
 from longfat.report.card.document import FILE
 from longfat.spec.units import Duration, Rate
 from longfat.study.catalog.ccas import CCAS
-from longfat.study.schema.names import unknown
-from longfat.system.errors import RigError, StudyError
+from longfat.study.traffic.own import PROGRAM, faults_of
+from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
 from longfat.system.trust import agree
 
 UNKNOWN = "algorithm"
 _UNKNOWNS = re.compile(r"(?ms)^unknowns:\n.*?(?=^\S)")
 _CANDIDATE = re.compile(r'\{cca: "\$\{algorithm\}"\}')
-PROGRAM = ("send", "receive")  # files in the folder of a program
 QLOG = "send.qlog"
 
 
@@ -37,36 +36,26 @@ def candidate(folder: StudyFolder, given: str, home: Path) -> tuple[str, StudyFo
 
     Raises StudyError for an unknown algorithm or a faulty file.
     """
+    if problems := tuple(faults_of(given)):
+        raise StudyError("the algorithm cannot be evaluated", problems=problems)
     path = Path(given)
     if path.is_dir():
         name = path.resolve().name
         return name, _copy(folder, [path / file for file in PROGRAM], _use_program, home / name / folder.name)
-    if given.endswith(".c") or "/" in given:
-        if not path.is_file():
-            hint = (
-                "give a C file with a congestion control (docs/own-algorithm.md), a folder with the programs `send` "
-                "and `receive`, or the name of a kernel's algorithm"
-            )
-            raise StudyError("no such file", where=given, hint=hint)
+    if given not in CCAS:
         name = path.stem.removeprefix("tcp_")
         agree(path.read_bytes())  # a file that the user names
         return name, _copy(folder, [path], partial(_use_source, path.name), home / name / folder.name)
-    if given not in CCAS:
-        message, suggestion = unknown("algorithm", given, CCAS)
-        raise StudyError(message, hint=suggestion)
     return given, folder.assuming({UNKNOWN: given})
 
 
 def _copy(folder: StudyFolder, files: Sequence[Path], change: Callable[[Path], None], to: Path) -> StudyFolder:
-    """Copy the study to a folder of the same name, add files and change it. Raises StudyError, RigError."""
-    try:
-        to.mkdir(parents=True, exist_ok=True)
-        for path in (*(path for path in folder.path.iterdir() if path.is_file()), *files):
-            shutil.copyfile(path, to / path.name)
-        agree((to / OWN_METRICS).read_bytes())  # the project's own
-        change(to)
-    except OSError as error:
-        raise RigError(f"the study cannot be copied: {error}", where=str(to)) from error
+    """Copy the study to a folder of the same name, add files and change it. Raises StudyError."""
+    to.mkdir(parents=True, exist_ok=True)
+    for path in (*(path for path in folder.path.iterdir() if path.is_file()), *files):
+        shutil.copyfile(path, to / path.name)
+    agree((to / OWN_METRICS).read_bytes())  # the project's own
+    change(to)
     study = StudyFolder(to)
     study.check()
     return study

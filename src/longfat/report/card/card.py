@@ -105,13 +105,10 @@ _FILE = TypeAdapter(Card)
 
 
 def write_card(card: Card, path: Path) -> Path:
-    """Write a card atomically as JSON. Raises RigError."""
+    """Write a card atomically as JSON."""
     data = _FILE.dump_python(card, mode="json", exclude_none=True)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(data, indent=1, sort_keys=True) + "\n")
-    except OSError as error:
-        raise RigError(f"cannot write the card: {error}", where=str(path)) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(data, indent=1, sort_keys=True) + "\n")
     return path
 
 

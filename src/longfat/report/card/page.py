@@ -62,7 +62,7 @@ def strip(row: Row, columns: Sequence[Column]) -> Strip | None:
 
 
 def draw_card(card: Card, document: CardDocument, folder: Path) -> Path:
-    """Write a card as ``ALGORITHM.html``; return the page. Raises RigError."""
+    """Write a card as ``ALGORITHM.html``; return the page."""
     note = f"{card.summary}. {card.valid} of {card.planned} runs valid, profile {card.profile}."
     peers = [Column(text, card, name, False) for name, text in document.peers.items() if name != card.algorithm]
     columns = [*_candidates([card], document), *peers]
@@ -92,7 +92,7 @@ def _runs(folder: Path, algorithm: str) -> str:
 
 
 def draw_matrix(cards: Sequence[Card], document: CardDocument, folder: Path) -> Path:
-    """Write ``matrix.html``, with the candidates of all cards side by side; return the page. Raises RigError."""
+    """Write ``matrix.html``, with the candidates of all cards side by side; return the page."""
     heading, note = f"{len(cards)} algorithms against {document.against}", "Each column is the candidate of a card."
     columns = _candidates(cards, document)
     page = render(

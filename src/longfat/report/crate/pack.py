@@ -60,7 +60,7 @@ _FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip file
 def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> list[str]:
     """Write the package of a study's results to ``target``; return the names of the study's files in it.
 
-    Raises RigError if a step is missing or nothing can be written, RecordError if a file was changed since it was made.
+    Raises RigError if a step is missing, RecordError if a file was changed since it was made.
     """
     dataset = load_dataset(results)
     verdicts = read_verdicts(results, folder.path)
@@ -82,10 +82,7 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
         text = appendix(folder, plan, verdicts, runs, [*parts, Part(*_DESCRIPTION, scratch)])
         parts.append(_written(scratch, "ARTIFACT.md", "artifact appendix: how to check each claim", text.encode()))
         write_crate(scratch / "crate", about, parts)
-        try:
-            _zip(scratch / "crate", target)
-        except OSError as error:
-            raise RigError(f"cannot write the package: {error}", where=str(target)) from error
+        _zip(scratch / "crate", target)
         return taken
 
 

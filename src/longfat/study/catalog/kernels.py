@@ -10,9 +10,6 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.study.schema.names import unknown
-from longfat.system.errors import StudyError
-
 DEFAULT_KERNEL = "linux-6.12"
 """Kernel of the profile ``modern``: HZ=1000."""
 
@@ -80,10 +77,3 @@ class OwnKernel:
 
 OWN = "+"
 """Separator in the names of kernels with files of a study."""
-
-
-def require_kernel(name: str) -> None:
-    """Raise StudyError with the allowed names unless ``name`` is one of them."""
-    if name not in KERNELS:
-        message, hint = unknown("kernel", name, KERNELS)
-        raise StudyError(message, hint=hint)

@@ -7,6 +7,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from longfat.system.errors import StudyError
+
 Path = tuple[str | int, ...]
 
 _SHOWN = 60  # characters of a value in a message
@@ -39,6 +41,14 @@ def unknown(what: str, given: object, allowed: Iterable[str]) -> tuple[str, str 
     listing = ", ".join(names[:_LISTED]) if names else "none"
     further = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"unknown {what} {shown(given)}; allowed: {listing}{further}", nearest(given, names)
+
+
+def require(what: str, given: str, allowed: Iterable[str], where: str | None = None) -> None:
+    """Raise StudyError with the allowed names unless the name is one of them."""
+    names = tuple(allowed)
+    if given not in names:
+        message, hint = unknown(what, given, names)
+        raise StudyError(message, where=where, hint=hint)
 
 
 def shown(given: object) -> str:

@@ -18,7 +18,11 @@ from longfat.study.catalog.ccas import CCAS, UNITS, Cca, Parameter
 from longfat.study.catalog.kernels import Piece
 from longfat.study.schema.fields import fault
 from longfat.study.schema.files import read_file
-from longfat.study.schema.names import shown
+from longfat.study.schema.names import shown, unknown
+from longfat.system.errors import Problem
+
+PROGRAM = ("send", "receive")
+"""Files in the folder of a program."""
 
 MAX_BYTES = 4_000_000  # a patch series in one file has about 100 kB
 
@@ -39,6 +43,23 @@ class OwnAlgorithm:
 
     cca: Cca
     file: Piece
+
+
+def faults_of(given: str) -> Iterator[Problem]:
+    """Yield the faults of an algorithm on the command line: a name, a C file or the folder of a program."""
+    path = Path(given)
+    if path.is_dir():
+        for name in PROGRAM:
+            if not (path / name).is_file():
+                hint = "a program is a folder with the programs `send ADDRESS PORT SECONDS` and `receive PORT`"
+                yield Problem(given, None, "", f"no file {name!r}", hint)
+    elif given.endswith(".c") or "/" in given:
+        if not path.is_file():
+            yield Problem(given, None, "", "no such file", "give a C file with a congestion control, tcp_NAME.c")
+        elif not path.name.startswith("tcp_"):
+            yield Problem(given, None, "", "the file's name is not tcp_NAME.c", "NAME is the algorithm's `.name`")
+    elif given not in CCAS:
+        yield Problem("ALGORITHM", None, "", *unknown("algorithm", given, CCAS))
 
 
 def own_algorithm(folder: Path, name: str) -> OwnAlgorithm:

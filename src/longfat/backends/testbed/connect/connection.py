@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from longfat.backends.testbed.connect.answers import HostFailed, checked, read_message
@@ -242,9 +241,7 @@ class Connections:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._close()
 
     def ask(self, verb: str, timeout_s: float = ANSWER_S) -> dict[str, Any]:

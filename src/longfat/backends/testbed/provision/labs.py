@@ -13,7 +13,7 @@ from pathlib import Path
 from longfat.backends.testbed.folder import INVENTORY, STATE, lab_folder, labs_folder
 from longfat.backends.testbed.provision.existing import EXISTING
 from longfat.backends.testbed.provision.variables import INFRA
-from longfat.study.schema.names import unknown
+from longfat.study.schema.names import require
 from longfat.system.errors import RigError, StudyError
 from longfat.system.holders import holder
 from longfat.system.locks import hold
@@ -133,8 +133,6 @@ def _noted(path: Path) -> Standing | None:
 
 
 def _require_environment(name: str) -> None:
-    if name not in ENVIRONMENTS:
-        message, hint = unknown("environment", name, ENVIRONMENTS)
-        raise StudyError(message, hint=hint)
+    require("environment", name, ENVIRONMENTS)
     if not (INFRA / "ansible").is_dir():
         raise RigError("the folder infra is missing", where=str(INFRA), hint="labs need a checkout")
