@@ -9,7 +9,7 @@ import pytest
 
 from longfat.guest import surge
 from longfat.guest.surge import Sessions, files, user_random
-from longfat.study.catalog.web import WEB_MODELS
+from longfat.study.traffic.web import WEB_MODELS
 
 USERS, SECONDS = 400, 200.0
 

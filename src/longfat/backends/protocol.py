@@ -12,10 +12,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
+from longfat.spec.network import MIDDLE
 from longfat.spec.runspec import KINDS, Flow, RunSpec
 from longfat.study.catalog.kernels import KERNELS, OWN
-from longfat.study.catalog.nodes import HOLDER
 from longfat.system.identity import KernelSource
+
+HOLDER = f"{MIDDLE}h"
+"""Beginning of the name of a node that holds packets back: its two links count as one (spec/network.py)."""
 
 
 class Feature(StrEnum):

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that hold packets back and release them together: in the middle of the last link before each receiver.
+"""Nodes that hold packets: network cards in front of busy hosts, and holders, which release packets together.
 
+A card is the interface of a router in front of its host; a holder is in the middle of the last link before a receiver.
 A packet that finds a holder empty starts its timer; at the end all packets leave that have arrived.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from longfat.backends.protocol import HOLDER
 from longfat.spec.network import Port
-from longfat.spec.runspec import Card, Egress, Interface, Link
+from longfat.spec.runspec import Card, Egress, Interface, Link, Role
 from longfat.spec.units import Duration
-from longfat.study.catalog.nodes import HOLDER
 from longfat.study.changing import Changing
+
+PREFIX = "card"
 
 
 def holder(path: Changing, number: int) -> tuple[str, ...]:
@@ -40,3 +43,35 @@ def card_words(port: Port) -> str:
 
 def _holding(time: Duration | None) -> Egress:
     return Egress(card=Card(time.value)) if time and time.value else Egress()
+
+
+def with_cards(
+    roles: Mapping[str, Role], links: tuple[Link, ...], cards: Mapping[str, Card]
+) -> tuple[dict[str, Role], tuple[Link, ...]]:
+    """Insert a node ``cardN`` before each host with a card; N is the number of the host.
+
+    The card only affects packets that arrive at the host.
+    """
+    hosts = [name for name, role in roles.items() if role != "router"]
+    names = {host: f"{PREFIX}{number}" for number, host in enumerate(hosts, 1) if host in cards}
+    before: dict[str, Role] = {}
+    for name, role in roles.items():
+        if name not in cards:
+            before[name] = role
+        elif role == "sender":
+            before |= {name: role, names[name]: "router"}
+        else:
+            before |= {names[name]: "router", name: role}
+    arriving = {host: Egress(card=card) for host, card in cards.items()}
+    return before, tuple(part for link in links for part in _parts(link, names, arriving))
+
+
+def _parts(link: Link, names: Mapping[str, str], arriving: Mapping[str, Egress]) -> Iterator[Link]:
+    a, b = link.a, link.b
+    if name := names.get(a.node):
+        yield Link(a, Interface(name, arriving[a.node]), link.mtu_bytes)
+        a = Interface(name)
+    if name := names.get(b.node):
+        yield Link(a, Interface(name), link.mtu_bytes)
+        a, b = Interface(name, arriving[b.node]), b
+    yield replace(link, a=a, b=b)

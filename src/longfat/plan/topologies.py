@@ -8,14 +8,15 @@ either a rate or a delay: the limit of a delaying qdisc counts packets in flight
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from longfat.plan.courses import End, with_changes
-from longfat.plan.graphs import graph_links, graph_roles
 from longfat.plan.holders import holder, with_holder
+from longfat.spec.network import MIDDLE
 from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Queue, Role
-from longfat.study.graphs import Graph, ParkingLot
+from longfat.study.graphs import Graph, GraphLink, ParkingLot
 from longfat.study.models import Drop
 from longfat.study.study import HostSettings
 from longfat.study.topologies import Delay, Direct, Dumbbell, delays_us
@@ -186,3 +187,60 @@ def _delayed(delay_us: int, topology: AnyTopology, drops: tuple[DeliberateDrop, 
     """Return an egress with only a delay and a limit of twice the smallest frames that can be in flight."""
     under_way = delay_us * topology.rate.value // 1_000_000 // _SMALLEST_FRAME_BITS
     return Egress(queue=Queue("pfifo", max(1000, 2 * under_way)), delay_us=delay_us, drops=drops)
+
+
+def graph_roles(graph: Graph, *, real_time: bool) -> dict[str, Role]:
+    """Return the nodes of a graph with their roles: senders, routers, receivers.
+
+    In real time, and if a link has jitter or losses, a router ``delayN`` is in the middle of link N.
+    """
+    delaying = [_delaying(number) for number, link in enumerate(graph.links) if _needs_node(link, real_time=real_time)]
+    delaying += [name for number, link in enumerate(graph.links, 1) for name in holder(link, number)]
+    result: dict[str, Role] = dict.fromkeys(graph.senders, "sender")
+    result |= dict.fromkeys([*graph.routers, *delaying], "router")
+    return result | dict.fromkeys(graph.receivers, "receiver")
+
+
+def graph_links(graph: Graph, hosts: HostSettings, end_us: int, *, real_time: bool) -> tuple[Link, ...]:
+    """Return the links in the manifest's order; ``a`` is the end nearer to the first node of each."""
+
+    queues = {path: queue.to_run(place) for path, queue, place in graph.queues(hosts.mtu)}
+
+    def lay(number: int, link: GraphLink) -> tuple[Link, ...]:
+        local = Queue("pfifo", hosts.local_queue)
+        both = (queues.get(("links", number, key), local) for key in ("queue", "reverse_queue"))
+        a, b = (
+            Interface(node, Egress(rate.value, queue=queue) if rate else Egress())
+            for node, rate, queue in zip(link.between, link.rates, both, strict=True)
+        )
+        return tuple(_laid(number, link, a, b, hosts.mtu.value, real_time=real_time))
+
+    found: list[Link] = []
+    for number, link in enumerate(graph.links):
+        parts = 2 if _needs_node(link, real_time=real_time) else 1
+        *before, last = with_changes(link, partial(lay, number), [(0, "a")], [(parts - 1, "b")], end_us)
+        found += [*before, *with_holder(last, link, number + 1)]
+    return tuple(found)
+
+
+def _needs_node(link: GraphLink, *, real_time: bool) -> bool:
+    return link.is_impaired or (real_time and bool(link.rtt.value))
+
+
+def _delaying(number: int) -> str:
+    return f"{MIDDLE}{number + 1}"
+
+
+def _laid(
+    number: int, link: GraphLink, a: Interface, b: Interface, mtu_bytes: int, *, real_time: bool
+) -> Iterator[Link]:
+    half_us = link.rtt.value // 2
+    if link.policer:
+        a = replace(a, egress=replace(a.egress, policer=link.policer.to_run))
+    if not _needs_node(link, real_time=real_time):
+        a, b = (replace(end, egress=replace(end.egress, delay_us=half_us)) for end in (a, b))
+        yield Link(a, b, mtu_bytes)
+        return
+    middle = _delaying(number)
+    yield Link(a, Interface(middle, Egress(delay_us=half_us, impairment=link.backward)), mtu_bytes)
+    yield Link(Interface(middle, Egress(delay_us=half_us, impairment=link.forward)), b, mtu_bytes)

@@ -16,11 +16,11 @@ from longfat.study import changing, graphs, impairments, kernels, models, sweep,
 from longfat.study.catalog.ccas import CCAS, STACK_PARAMETERS
 from longfat.study.catalog.offloads import OFFLOADS
 from longfat.study.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
-from longfat.study.catalog.web import WEB_MODELS
 from longfat.study.queues import KINDS as QUEUES
 from longfat.study.schema.closed import Closed
 from longfat.study.traffic import SECTIONS
 from longfat.study.traffic.algorithm import Algorithm
+from longfat.study.traffic.web import WEB_MODELS
 
 _SECTIONS: dict[str, type[Closed]] = {
     "study.yaml": models.Document,

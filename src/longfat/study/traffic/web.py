@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -11,7 +12,6 @@ from pydantic import Field
 from longfat.spec.gates import Evidence
 from longfat.spec.runspec import Web as Record
 from longfat.spec.units import Ratio
-from longfat.study.catalog.web import WEB_MODELS
 from longfat.study.schema import fields as f
 from longfat.study.traffic.asked import algorithm_holds, errors_text, total_errors, was_reported
 from longfat.study.traffic.kind import Around, Column, Cost, Path, Section, Table, TcpEntry
@@ -20,6 +20,41 @@ SECONDS_PER_REQUEST = 3e-3  # programs and connection of a request, without its 
 # Allowed share of failed requests. Nothing in a guest refuses a request, so failures point to a limit of the programs;
 # a thousandth changes the bytes by less than the model's own randomness.
 ERROR_SHARE = 0.001
+
+
+@dataclass(frozen=True)
+class WebModel:
+    """A model of users, which the guest implements: a user's demand if transfers took no time.
+
+    The plan estimates run times from these rates; a test compares them with the models.
+    """
+
+    name: str
+    summary: str
+    bytes_per_s: float
+    requests_per_s: float
+
+
+_SOURCE = "SURGE (Barford, Crovella, SIGMETRICS 1998): 2000 files, sizes lognormal up to 133 kB and Pareto beyond; "
+_SOURCE += "pages with embedded files, times between requests Weibull within a page and Pareto after it; "
+
+WEB_MODELS: dict[str, WebModel] = {
+    model.name: model
+    for model in (
+        WebModel(
+            "surge",
+            _SOURCE + "popularity by Zipf's law, so that the sizes of requests are Pareto from 1000 bytes as published",
+            2_670.0,
+            0.224,
+        ),
+        WebModel(
+            "surge_files",
+            _SOURCE + "all files equally popular, so that requests have the sizes of files",
+            14_900.0,
+            0.224,
+        ),
+    )
+}
 
 
 class Web(TcpEntry):

@@ -6,12 +6,14 @@ Asks no questions: the caller asks the user between steps.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,6 +23,7 @@ from typing import Any
 
 import yaml
 
+from longfat.backends.registry import DEFAULT_BACKEND, open_backend
 from longfat.backends.testbed.folder import (
     ANSIBLE_INVENTORY,
     CHOSEN,
@@ -40,11 +43,11 @@ from longfat.backends.testbed.provision.labs import MODULES, RENTED, Lab
 from longfat.backends.testbed.provision.local import choose_variables
 from longfat.backends.testbed.provision.terraform import Terraform, find_program, interrupts_for_child
 from longfat.backends.testbed.provision.variables import INFRA, give_variables
-from longfat.backends.testbed.provision.worker import pack_worker
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
+from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError, StudyError
-from longfat.system.files import write_whole
+from longfat.system.files import file_sha256, write_whole
 from longfat.system.holders import holder
 from longfat.system.locks import hold
 
@@ -52,6 +55,9 @@ ANSIBLE = INFRA / "ansible"
 KERNEL = "kernel_booted_package"
 LOOK = "preflight"  # tag of the tasks that check whether a machine can be prepared
 GENERATED = (PLAN, CHOSEN, GIVEN, INVENTORY, ANSIBLE_INVENTORY, KNOWN_HOSTS, STATE, f"{STATE}.backup")
+ROOT = Path(__file__).resolve().parents[5]
+CODE = ("src", "kernels", "images", "pyproject.toml", "requirements.lock", "requirements-cluster.lock", "LICENSE")
+KERNEL_FILES = ("kernel.json", "linux")
 Say = Callable[[str], None]
 
 
@@ -189,3 +195,31 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if settings is not None and not isinstance(settings, dict):
         raise StudyError("the lab's settings are not a mapping of names to values", where=str(path))
     return settings or {}
+
+
+def pack_worker(target: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Write the archive, with paths relative to the worker user's home; return the variables of the role ``worker``.
+
+    A missing kernel or image is built first. Raises RigError if a build fails.
+    """
+    pins = open_backend(DEFAULT_BACKEND, {}, say=say).pins()
+    say(f"packing code, kernels and image for the workers into {target}")
+    cache = cache_folder()
+    with (
+        target.open("wb") as file,
+        gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed,  # equal content gives equal bytes
+        tarfile.open(fileobj=packed, mode="w") as archive,
+    ):
+        for name in CODE:
+            archive.add(ROOT / name, f"longfat/{name}", filter=_without_bytecode)
+        for kernel in sorted(cache.glob("kernels/[!.]*/linux")):
+            for name in KERNEL_FILES:
+                path = kernel.with_name(name)
+                archive.add(path, f".cache/longfat/{path.relative_to(cache)}")
+        for image in sorted(cache.glob("images/[!.]*/image.json")):
+            archive.add(image.parent, f".cache/longfat/{image.parent.relative_to(cache)}")
+    return {"worker_archive": str(target), "worker_sha256": file_sha256(target), "worker_pins": pins}
+
+
+def _without_bytecode(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if member.name.endswith("__pycache__") else member
