@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,11 +47,16 @@ def spec_of(folder: Path, text: str, *changes: Change, profile: str = "paper", b
     return run.spec
 
 
+def refused(read: Callable[[], object]) -> tuple[Problem, ...]:
+    """Read a file that must be refused, and return its problems."""
+    with pytest.raises(StudyError) as caught:
+        read()
+    return caught.value.problems
+
+
 def problems_of(folder: Path, text: str, *changes: Change) -> tuple[Problem, ...]:
     """Load a manifest that must be refused, and return its problems."""
-    with pytest.raises(StudyError) as caught:
-        study_of(folder, text, *changes)
-    return caught.value.problems
+    return refused(lambda: study_of(folder, text, *changes))
 
 
 def keys_of(folder: Path, text: str, *changes: Change) -> list[str | None]:
