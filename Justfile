@@ -41,6 +41,11 @@ install-shell:
 test *OPTIONS: development
     @pytest --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"
 
+# Follow README, the quick start and how to read a verdict in a new checkout at FOLDER; compare what their commands print
+[group('check')]
+follow FOLDER: development
+    @python '{{ justfile_directory() }}/tests/virtual/console.py' "$1"
+
 # Run the linters, as `lint`; with a study this is the command `longfat check STUDY`
 [group('check')]
 check *STUDY:

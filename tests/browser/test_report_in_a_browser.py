@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -350,7 +349,7 @@ def test_the_explorer_draws_the_samples_zooms_and_keeps_its_view_in_the_address(
     assert report.url == view
 
 
-@pytest.mark.parametrize("name", [REPORT, FRONT])
+@pytest.mark.parametrize("name", [REPORT, FRONT, CARD])
 def test_a_page_fits_every_window_and_axe_finds_nothing(page: Page, results: Path, name: str) -> None:
     for width in (1024, 390):
         page.set_viewport_size({"width": width, "height": 900})
@@ -377,11 +376,8 @@ def test_it_prints_on_few_pages_with_claims_and_causes_and_without_the_explorer(
 
 
 @pytest.mark.parametrize("name", [REPORT, FRONT, CARD])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_contrast_in_light_and_dark(
-    page: Page, results: Path, name: str, scheme: Literal["light", "dark"]
-) -> None:
-    page.emulate_media(color_scheme=scheme)
+def test_text_has_contrast_in_the_dark(page: Page, results: Path, name: str) -> None:
+    page.emulate_media(color_scheme="dark")
     page.goto((results / name).as_uri())
     if name == REPORT:
         page.locator("#chart[data-ready=yes]").wait_for()

@@ -37,11 +37,13 @@ OUTPUTS = ("dataset/", "figures/", "verdicts.json", "report.html")
 NOT_COUNTED = ("  left out: ", ": the evidence does not have this value: ")
 
 
-def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], Counter[str]]:
+def prepare(
+    work: Path, patch: pytest.MonkeyPatch, repetitions: int = REPETITIONS
+) -> Callable[[random.Random], Counter[str]]:
     """Make results and evidence of a small study; return the round."""
     whole, copy = work / "whole", work / "copy"
     repository(whole, patch)
-    write_results(write_study(whole, repetitions=REPETITIONS), whole / "results/small")
+    write_results(write_study(whole, repetitions=repetitions), whole / "results/small")
     add(whole / "results/small")
     patch.setenv("LONGFAT_ROOT", str(copy))
     results, study = copy / "results/small", copy / "experiments/small"

@@ -14,10 +14,13 @@ from typing import Any
 
 from fake_backend import FakeBackend
 
+from longfat.data.opened import OpenedStudy, draw_all
 from longfat.data.study_folder import StudyFolder
+from longfat.dataset.build import build_dataset
 from longfat.execute.record.bundle import Bundle, RunFacts, run_folder_name
 from longfat.plan import PlannedRun, build_plan, write_lock
 from longfat.relations.judge import Verdict, judge
+from longfat.report.report import write_report
 from longfat.study.load import load_study
 from longfat.system.identity import KernelSource
 
@@ -138,6 +141,28 @@ def write_results(
             if bend:
                 bend(run, bundle.folder)
             bundle.commit(RunFacts(run.run_id, "ok", None, 1, "fake", 0.0, "2000-01-01T00:00:00Z"))
+
+
+def make_results(
+    study: Path,
+    results: Path,
+    bend: Bend | None = None,
+    omit: Callable[[PlannedRun], bool] = lambda run: False,
+    kernel: KernelSource | None = None,
+    *,
+    judged: bool = False,
+    reported: bool = False,
+) -> OpenedStudy:
+    """Fabricate results and build their dataset, and judge or report them; return them opened."""
+    folder = StudyFolder(study)
+    write_results(study, results, bend, omit, kernel)
+    build_dataset(results)
+    if judged or reported:
+        judge(results, folder.study, folder.claims, folder.judged_by)
+    if reported:
+        draw_all(results, folder)
+        write_report(results, folder)
+    return OpenedStudy(results, folder)
 
 
 def judge_study(results: Path, study: Path) -> list[Verdict]:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from longfat.data.study_folder import StudyFolder
-from longfat.plan import build_plan
+from longfat.plan import Plan, build_plan
 from longfat.spec.runspec import RunSpec
 from longfat.study.load import load_study
 from longfat.study.study import Study
@@ -33,17 +34,29 @@ def study_of(folder: Path, text: str, *changes: Change) -> Study:
     return load_study(path)
 
 
-def spec_of(folder: Path, text: str, *changes: Change, profile: str = "paper") -> RunSpec:
+def plan_of(
+    folder: Path, text: str, *changes: Change, profile: str = "paper", backend: str = "virtual", **pins: str
+) -> Plan:
+    """Plan a study."""
+    return build_plan(study_of(folder, text, *changes), profile=profile, pins={"backend": backend, **pins})
+
+
+def spec_of(folder: Path, text: str, *changes: Change, profile: str = "paper", backend: str = "virtual") -> RunSpec:
     """Plan a study and return its only run."""
-    (run,) = build_plan(study_of(folder, text, *changes), profile=profile, pins={"backend": "virtual"}).runs
+    (run,) = plan_of(folder, text, *changes, profile=profile, backend=backend).runs
     return run.spec
+
+
+def refused(read: Callable[[], object]) -> tuple[Problem, ...]:
+    """Read a file that must be refused, and return its problems."""
+    with pytest.raises(StudyError) as caught:
+        read()
+    return caught.value.problems
 
 
 def problems_of(folder: Path, text: str, *changes: Change) -> tuple[Problem, ...]:
     """Load a manifest that must be refused, and return its problems."""
-    with pytest.raises(StudyError) as caught:
-        study_of(folder, text, *changes)
-    return caught.value.problems
+    return refused(lambda: study_of(folder, text, *changes))
 
 
 def keys_of(folder: Path, text: str, *changes: Change) -> list[str | None]:

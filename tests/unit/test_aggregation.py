@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
+from bottleneck import missed
 from manifests import keys_of, spec_of
 
 from longfat.backends.registry import refused_features
 from longfat.plan.holders import card_words
-from longfat.spec.gates import Evidence
 from longfat.spec.network import lay_out, route
 from longfat.spec.runspec import Card, RunSpec
-from longfat.study.traffic import misses
 
 BOTH = "aggregation: 3 ms, reverse_aggregation: 9 ms"
 STUDY = f"""\
@@ -71,11 +69,11 @@ def test_a_backend_without_it_refuses_aggregation_by_name(tmp_path: Path, backen
 
 
 def test_another_time_than_the_declared_one_invalidates_the_run(tmp_path: Path) -> None:
-    spec, folder = spec_of(tmp_path, STUDY), tmp_path / "run"
-    folder.mkdir()
-    FakeBackend().run(spec, folder)
-    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
-    assert misses(Evidence(spec, achieved, reports)) == ()
-    (port, _) = (one for one in achieved["interfaces"] if "card" in one)
-    port["card"] = [{key: value for key, value in Card(1).settings()[0].items() if key != "latency"}]
-    assert len(misses(Evidence(spec, achieved, reports))) == 1
+    def holds(port: dict[str, Any]) -> bool:
+        return bool(port["interface"] == first)
+
+    spec = spec_of(tmp_path, STUDY)
+    (first, _) = (port.name for port in lay_out(spec).all_ports() if port.egress.card)
+    other = [{key: value for key, value in Card(1).settings()[0].items() if key != "latency"}]
+    assert missed(spec, tmp_path / "right", holds, lambda port: None) == ()
+    assert len(missed(spec, tmp_path / "wrong", holds, lambda port: port.update(card=other))) == 1

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manifests import keys_of, spec_of
 
 from longfat.guest import app_rate, program, traffic
-from longfat.plan import build_plan
 from longfat.spec.gates import Evidence
 from longfat.spec.runspec import RunSpec
-from longfat.study.load import load_study
 from longfat.study.traffic.flows import applications_gave_their_rate
-from longfat.system.errors import StudyError
 
 CONSTANT: dict[str, Any] = {
     "rate_bps": 4_000_000,
@@ -45,9 +43,7 @@ experiments:
 
 
 def planned(folder: Path, keys: str) -> RunSpec:
-    path = folder / "study.yaml"
-    path.write_text(MANIFEST.replace("KEYS", keys), encoding="utf-8")
-    return build_plan(load_study(path), pins={}).runs[0].spec
+    return spec_of(folder, MANIFEST, ("KEYS", keys))
 
 
 def test_in_off_time_nothing_more_is_due() -> None:
@@ -101,10 +97,7 @@ def test_a_rate_and_its_turns_stand_in_the_run_spec(tmp_path: Path) -> None:
     ],
 )
 def test_keys_that_do_not_go_together_are_named(tmp_path: Path, keys: str, key: str) -> None:
-    with pytest.raises(StudyError) as caught:
-        planned(tmp_path, keys)
-    (problem,) = caught.value.problems
-    assert problem.key.rpartition(".")[2] == key
+    assert keys_of(tmp_path, MANIFEST, ("KEYS", keys)) == [f"experiments[0].flows[0].{key}"]
 
 
 @pytest.mark.parametrize(

@@ -3,45 +3,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
+from bottleneck import missed, planned
 from test_guest_requests import shown
-from test_red import study
 
 from longfat.guest.qdisc import achieved_egress, card_commands
 from longfat.guest.wire import Wire
-from longfat.plan import build_plan
-from longfat.spec.gates import Evidence
 from longfat.spec.network import lay_out
 from longfat.spec.runspec import Card, Egress, RunSpec
-from longfat.study.traffic import misses
 
-PLAIN = "{limit: 100}"
 BOTH = "{interrupt_moderation: 100 us, packet_time: 8 us, input_queue: 300}"
 CARD = Card(100, 8, 300)
 
 
-def planned(tmp_path: Path, hosts: str = BOTH, keys: str = "receivers: 1", backend: str = "virtual") -> RunSpec:
-    (run,) = build_plan(study(tmp_path, f"{PLAIN}\n      {keys}", hosts), pins={"backend": backend}).runs
-    return run.spec
-
-
 def test_each_host_has_a_card_that_what_it_is_sent_passes(tmp_path: Path) -> None:
-    spec = planned(tmp_path)
+    spec = planned(tmp_path, hosts=BOTH)
     assert [node.name for node in spec.nodes if node.name.startswith("card")] == ["card1", "card2"]
     arriving = {port.peer: port.egress for port in lay_out(spec).all_ports() if port.egress.card}
     assert arriving == dict.fromkeys(("client1", "server"), Egress(card=CARD))
 
 
 def test_a_study_without_the_keys_has_the_runs_that_it_had(tmp_path: Path) -> None:
-    assert "card" not in planned(tmp_path, "{}").to_json()
-    assert planned(tmp_path, "{packet_time: 0 us, input_queue: 300}") == planned(tmp_path, "{}")
-    assert RunSpec.from_json(planned(tmp_path).to_json()) == planned(tmp_path)
+    assert "card" not in planned(tmp_path, hosts="{}").to_json()
+    assert planned(tmp_path, hosts="{packet_time: 0 us, input_queue: 300}") == planned(tmp_path, hosts="{}")
+    assert RunSpec.from_json(planned(tmp_path, hosts=BOTH).to_json()) == planned(tmp_path, hosts=BOTH)
 
 
 @pytest.mark.parametrize("card", [CARD, Card(moderation_us=100), Card(packet_us=7, input_packets=50)])
@@ -64,11 +53,6 @@ def test_a_card_comes_back_as_it_was_set(card: Card) -> None:
 def test_a_card_that_was_not_achieved_is_a_miss(
     tmp_path: Path, bend: Callable[[dict[str, Any]], None], said: str | tuple[()]
 ) -> None:
-    spec, folder = planned(tmp_path), tmp_path / "run"
-    folder.mkdir()
-    FakeBackend().run(spec, folder)
-    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
-    (port,) = (item for item in achieved["interfaces"] if "card" in item and item["node"] == "card2")
-    bend(port)
-    found = misses(Evidence(spec, achieved, reports))
+    spec = planned(tmp_path, hosts=BOTH)
+    found = missed(spec, tmp_path / "run", lambda port: "card" in port and port["node"] == "card2", bend)
     assert found == said if said == () else said in found[0]

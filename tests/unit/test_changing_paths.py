@@ -4,43 +4,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
-from test_red import study
+from bottleneck import missed, planned, port_of, problem
 
-from longfat.plan import build_plan
-from longfat.spec.gates import Evidence
-from longfat.spec.network import TRACED_BITS, Port, Step, capacity_bits, lay_out, steps
-from longfat.spec.runspec import Change, Interface, RunSpec, Trace
-from longfat.study.traffic import misses
-from longfat.system.errors import StudyError
+from longfat.spec.network import TRACED_BITS, Step, capacity_bits, steps
+from longfat.spec.runspec import Change, Interface, Trace
 
 MBPS = 1_000_000
 
 
-def planned(tmp_path: Path, keys: str, backend: str = "virtual") -> RunSpec:
-    (run,) = build_plan(study(tmp_path, "{limit: 100}\n      " + keys), pins={"backend": backend}).runs
-    return run.spec
-
-
-def problems(tmp_path: Path, keys: str) -> list[str]:
-    with pytest.raises(StudyError) as caught:
-        planned(tmp_path, keys)
-    return [f"{one.key}: {one.message}" for one in caught.value.problems]
-
-
-def port_of(spec: RunSpec, node: str, peer: str) -> Port:
-    (port,) = (port for port in lay_out(spec).ports[node] if port.peer == peer)
-    return port
-
-
 def test_a_change_of_the_round_trip_time_is_shared_by_both_ways(tmp_path: Path) -> None:
-    spec = planned(tmp_path, "changes: [{at: 1 s, rtt: 40 ms}]")
+    spec = planned(tmp_path, keys="changes: [{at: 1 s, rtt: 40 ms}]")
     assert port_of(spec, "switch", "server").egress.changes == (Change(1_000_000, delay_us=20_000),)
     assert port_of(spec, "server", "switch").egress.changes == (Change(1_000_000, delay_us=20_000),)
 
@@ -51,7 +29,7 @@ def exact(end: Interface) -> Interface:
 
 
 def test_in_an_outage_nothing_leaves_either_way(tmp_path: Path) -> None:
-    spec = planned(tmp_path, "changes: [{at: 1 s, outage: 200 ms}, {at: 1.2 s, rate: 1 Mbit/s}]")
+    spec = planned(tmp_path, keys="changes: [{at: 1 s, outage: 200 ms}, {at: 1.2 s, rate: 1 Mbit/s}]")
     there = port_of(spec, "switch", "server").egress.changes
     assert there == (Change(1_000_000, held=True), Change(1_200_000, MBPS, held=False))
     assert port_of(spec, "server", "switch").egress.changes == tuple(replace(one, rate_bps=None) for one in there)
@@ -60,7 +38,7 @@ def test_in_an_outage_nothing_leaves_either_way(tmp_path: Path) -> None:
 def test_a_trace_gives_a_full_packet_for_each_line_in_its_millisecond(tmp_path: Path) -> None:
     content = b"0\n1\n1\n5\n"
     (tmp_path / "some.trace").write_bytes(content)
-    egress = port_of(planned(tmp_path, "trace: some.trace"), "switch", "server").egress
+    egress = port_of(planned(tmp_path, keys="trace: some.trace"), "switch", "server").egress
     assert egress.trace == Trace(hashlib.sha256(content).hexdigest(), "3 0*3 1")
     found = steps(egress, 7_000)
     packet_bps = 1000 * TRACED_BITS
@@ -77,8 +55,8 @@ def test_a_trace_gives_a_full_packet_for_each_line_in_its_millisecond(tmp_path: 
 @pytest.mark.parametrize(("content", "named"), [("5\n3\n", "line 2"), ("1\n2.5\n", "line 2"), ("", "bad.trace")])
 def test_a_trace_that_cannot_be_read_names_its_line(tmp_path: Path, content: str, named: str) -> None:
     (tmp_path / "bad.trace").write_text(content)
-    (problem,) = problems(tmp_path, "trace: bad.trace")
-    assert problem.startswith("experiments[0].topology.trace: ") and named in problem
+    found = problem(tmp_path, keys="trace: bad.trace")
+    assert found.startswith("experiments[0].topology.trace: ") and named in found
 
 
 @pytest.mark.parametrize(
@@ -101,14 +79,13 @@ def test_a_trace_that_cannot_be_read_names_its_line(tmp_path: Path, content: str
 def test_changes_that_cannot_be_are_refused(tmp_path: Path, keys: str, key: str) -> None:
     (tmp_path / "some.trace").write_text("1\n")
     (tmp_path / "some.csv").write_text("rtt (ms),time (s),rate (Mbit/s)\n2,0,3\n")
-    (problem,) = problems(tmp_path, keys)
-    assert problem.startswith(f"experiments[0].topology.{key}: ")
+    assert problem(tmp_path, keys=keys).startswith(f"experiments[0].topology.{key}: ")
 
 
 def test_a_series_repeats_from_its_first_row_to_the_end_of_the_run(tmp_path: Path) -> None:
     rows = ["1700000000.25,8,21.0011", "1700000000.55,0,21", "1700000000.75,0.5,44"]
     (tmp_path / "leo.csv").write_text("\r\n".join(["time (s),rate (Mbit/s),rtt (ms)", *rows]))
-    spec = planned(tmp_path, "trace: leo.csv")
+    spec = planned(tmp_path, keys="trace: leo.csv")
     there, back = (port_of(spec, *ends).egress.changes for ends in (("switch", "server"), ("server", "switch")))
     assert [(one.at_us, one.rate_bps, one.held) for one in there] == [
         (0, 8 * MBPS, False),
@@ -143,8 +120,8 @@ def test_a_series_repeats_from_its_first_row_to_the_end_of_the_run(tmp_path: Pat
 )
 def test_a_series_that_cannot_be_read_names_its_line(tmp_path: Path, content: str, named: str) -> None:
     (tmp_path / "bad.csv").write_text(content)
-    (problem,) = problems(tmp_path, "trace: bad.csv")
-    assert problem.startswith("experiments[0].topology.trace: ") and named in problem
+    found = problem(tmp_path, keys="trace: bad.csv")
+    assert found.startswith("experiments[0].topology.trace: ") and named in found
 
 
 @pytest.mark.parametrize(
@@ -161,13 +138,7 @@ def test_a_series_that_cannot_be_read_names_its_line(tmp_path: Path, content: st
 def test_a_wire_that_did_not_follow_its_steps_invalidates_the_run(
     tmp_path: Path, read: dict[str, Any], words: str | None
 ) -> None:
-    drawn = planned(tmp_path, "changes: [{at: 500 ms, rate: 50 Mbit/s}]")
+    drawn = planned(tmp_path, keys="changes: [{at: 500 ms, rate: 50 Mbit/s}]")
     spec = replace(drawn, links=tuple(replace(link, a=exact(link.a), b=exact(link.b)) for link in drawn.links))
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    FakeBackend().run(spec, folder)
-    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
-    (port,) = (port for port in achieved["interfaces"] if "steps" in port)
-    port.update(read)
-    found = misses(Evidence(spec, achieved, reports))
+    found = missed(spec, tmp_path / "run", lambda port: "steps" in port, lambda port: port.update(read))
     assert found == () if words is None else (len(found) == 1 and words in found[0])

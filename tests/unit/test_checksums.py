@@ -10,26 +10,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fabricated_results import CLAIMS, MANIFEST, judge_study, write_results, write_study
+from fabricated_results import CLAIMS, MANIFEST, make_results, write_study
 from typer.testing import CliRunner, Result
 
 from longfat.cli import app
-from longfat.data.opened import draw_all
-from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
-from longfat.report.report import write_report
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with a study and its results, reported."""
     root = tmp_path_factory.mktemp("whole")
-    study, results = write_study(root), root / "results" / "small"
-    write_results(study, results)
-    build_dataset(results)
-    judge_study(results, study)
-    draw_all(results, StudyFolder(study))
-    write_report(results, StudyFolder(study))
+    make_results(write_study(root), root / "results" / "small", reported=True)
     return root
 
 

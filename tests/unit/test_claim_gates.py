@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from fabricated_results import judge_study, write_results, write_study
+from fabricated_results import judge_study, make_results, write_study
 
 from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.metrics import METRICS
 from longfat.relations.counting import Counted, Share, shares, tally
 from longfat.relations.firsts import changes, keep_first
@@ -54,8 +53,7 @@ def accepted(tmp_path: Path, *claims: str) -> int:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    write_results(write_study(folder, repetitions=3), folder)
-    build_dataset(folder)
+    make_results(write_study(folder, repetitions=3), folder)
     return folder
 
 

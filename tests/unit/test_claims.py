@@ -8,11 +8,10 @@ import math
 from pathlib import Path
 
 import pytest
-from fabricated_results import change_json, judge_study, write_results, write_study
+from fabricated_results import change_json, judge_study, make_results, write_study
 from own_metrics import own_metrics
 
 from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.plan import PlannedRun
 from longfat.relations.judge import Verdict, read_verdicts
 from longfat.relations.syntax import parse
@@ -44,8 +43,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         factor = (0.9 if run.factors.get("algorithm") == "highspeed" else 1) * (1 - run.repetition / 1000)
         change_json(record / "flows.json", lambda data: data[0].update(goodput_bps=data[0]["goodput_bps"] * factor))
 
-    write_results(write_study(folder, repetitions=4), folder, bend)
-    build_dataset(folder)
+    make_results(write_study(folder, repetitions=4), folder, bend)
     return folder
 
 
@@ -144,8 +142,7 @@ def test_a_claim_that_says_so_is_not_testable_with_its_reason(results: Path, tmp
 
 def test_a_claim_whose_runs_are_missing_is_undecided_and_says_which(tmp_path: Path) -> None:
     study = write_study(tmp_path)
-    write_results(study, tmp_path, omit=lambda run: run.experiment == "one-drop" or run.repetition == 2)
-    build_dataset(tmp_path)
+    make_results(study, tmp_path, omit=lambda run: run.experiment == "one-drop" or run.repetition == 2)
     verdicts = {verdict.claim: verdict for verdict in judge_study(tmp_path, study)}
     assert verdicts["halves"].verdict == "undecided"
     assert "0 of 1 repetitions" in str(verdicts["halves"].reason)

@@ -7,19 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from manifests import plan_of, study_of
 
 from longfat.backends import ns2, ns3
 from longfat.backends.simulated import achieved
 from longfat.data.study_folder import StudyFolder
 from longfat.guest.wire import Wire
-from longfat.plan import build_plan
-from longfat.plan.model import Plan
 from longfat.spec.gates import Evidence
 from longfat.spec.gates.settings import rate_and_delay_hold
 from longfat.spec.links import Change, Egress, Trace
 from longfat.spec.network import Port, capacity_bits, ports, steps
 from longfat.spec.runspec import RunSpec
-from longfat.study.load import load_study
 
 STUDY = """\
 format: 2
@@ -40,18 +38,14 @@ NO_TIME = "    hosts: {processing_time: {jitter: 0 us}}\n"
 EXACT = "    clock_tolerance: 0 ppm\n    phases: fixed\n"
 
 
-def folder(tmp_path: Path, text: str = STUDY) -> StudyFolder:
-    (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
-    return StudyFolder(tmp_path)
-
-
-def plan(tmp_path: Path, text: str = STUDY, backend: str = "virtual") -> Plan:
-    (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
-    return build_plan(load_study(tmp_path / "study.yaml"), profile="paper", pins={"backend": backend})
+def warned(tmp_path: Path, text: str, words: str = "") -> list[str]:
+    """Return the keys of the warnings about a study that contain some words."""
+    study_of(tmp_path, text)
+    return [one.key for one in StudyFolder(tmp_path).warnings if words in one.message]
 
 
 def specs(tmp_path: Path, text: str = STUDY, backend: str = "virtual") -> list[RunSpec]:
-    return [run.spec for run in plan(tmp_path, text, backend).runs]
+    return [run.spec for run in plan_of(tmp_path, text, backend=backend).runs]
 
 
 def drawn(spec: RunSpec) -> dict[str, tuple[int, int]]:
@@ -82,7 +76,7 @@ def test_points_of_a_sweep_and_paired_experiments_draw_the_same_places(tmp_path:
     )
     paired = swept + "  - id: second\n    like: first\n    pairs_with: first\n    clock_tolerance: 100 ppm\n"
     runs = {
-        (run.experiment, run.factors["rate"], run.repetition): drawn(run.spec) for run in plan(tmp_path, paired).runs
+        (run.experiment, run.factors["rate"], run.repetition): drawn(run.spec) for run in plan_of(tmp_path, paired).runs
     }
     fast, slow = runs["first", 20_000_000, 2], runs["first", 5_000_000, 2]
     twice = runs["second", 20_000_000, 2]
@@ -181,8 +175,7 @@ LOT = "{kind: parking_lot, bottlenecks: 2, rate: 20 Mbit/s, rtt: 30 ms, host_rat
     ],
 )
 def test_flows_in_exact_step_at_a_drop_tail_queue_are_warned_of(tmp_path: Path, text: str, key: str | None) -> None:
-    keys = [one.key for one in folder(tmp_path, text).warnings if "drop-tail" in one.message]
-    assert keys == ([f"experiments[0].{key}"] if key else [])
+    assert warned(tmp_path, text, "drop-tail") == ([f"experiments[0].{key}"] if key else [])
 
 
 def test_rates_of_a_row_of_bottlenecks_are_compared_too(tmp_path: Path) -> None:
@@ -191,5 +184,5 @@ def test_rates_of_a_row_of_bottlenecks_are_compared_too(tmp_path: Path) -> None:
     text += "    clock_tolerance: 0 ppm\n" + NO_TIME
     faster = text.replace("host_rate: 20 Mbit/s", "host_rate: 30 Mbit/s").replace("bottlenecks: 2", "bottlenecks: 1")
     key = "experiments[0].clock_tolerance"
-    assert key in {one.key for one in folder(tmp_path, text).warnings}
-    assert key not in {one.key for one in folder(tmp_path, faster).warnings}
+    assert key in warned(tmp_path, text)
+    assert key not in warned(tmp_path, faster)

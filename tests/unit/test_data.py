@@ -14,13 +14,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from fabricated_results import judge_study, write_results, write_study
+from fabricated_results import make_results, write_study
 from frictionless import Package
 
 import longfat
 from longfat.data.opened import RESULTS_VARIABLE, STUDY_VARIABLE, OpenedStudy, open_study
-from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.dataset.columns import SCHEMAS
 from longfat.plan.model import PlannedRun
 
@@ -45,11 +43,7 @@ def first_sample(run: PlannedRun, folder: Path) -> None:
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("data")
-    path = write_study(folder)
-    write_results(path, folder, bend=first_sample)
-    build_dataset(folder)
-    judge_study(folder, path)
-    return OpenedStudy(folder, StudyFolder(path))
+    return make_results(write_study(folder), folder, bend=first_sample, judged=True)
 
 
 def test_a_study_is_opened_by_name_from_the_folders_that_are_given_or_found(

@@ -6,15 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fabricated_results import write_results
+from fabricated_results import make_results
+from manifests import plan_of, problems_of, study_of
 
-from longfat.dataset.build import build_dataset
-from longfat.dataset.load import load_dataset
 from longfat.metrics.data import RunData
-from longfat.plan import build_plan, estimate
+from longfat.plan import estimate
 from longfat.spec.runspec import RunSpec
-from longfat.study.load import load_study
-from longfat.system.errors import StudyError
 
 MANIFEST = """\
 format: 2
@@ -30,19 +27,10 @@ PINGS = "    probes: {ping: 500 ms}\n"
 FLOW = "    flows: [{name: bulk, from: client1, to: server, algorithm: {cca: reno}, duration: 5 s}]\n"
 
 
-def planned(folder: Path, *keys: str, profile: str = "paper") -> RunSpec:
-    path = folder / "study.yaml"
-    path.write_text(MANIFEST + "".join(keys), encoding="utf-8")
-    plan = build_plan(load_study(path), profile=profile, pins={"backend": "fake"})
+def planned(folder: Path, *keys: str) -> RunSpec:
+    plan = plan_of(folder, MANIFEST + "".join(keys), backend="fake")
     assert estimate(plan, jobs=1).wall_seconds > 0
     return plan.runs[0].spec
-
-
-def problem(folder: Path, *keys: str) -> str:
-    with pytest.raises(StudyError) as caught:
-        planned(folder, *keys)
-    (found,) = caught.value.problems
-    return f"{found.key}: {found.message}"
 
 
 def test_pings_alone_last_as_long_as_the_experiment(tmp_path: Path) -> None:
@@ -53,21 +41,17 @@ def test_pings_alone_last_as_long_as_the_experiment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("traffic", "end"), [(UDP, "6 s"), (FLOW, "5 s")])
 def test_no_run_ends_before_its_traffic(tmp_path: Path, traffic: str, end: str) -> None:
-    assert f"4 s is over before {'camera' if traffic == UDP else 'bulk'!r} ends at {end}" in problem(
-        tmp_path, traffic, "    duration: 4 s\n"
-    )
+    (found,) = problems_of(tmp_path, MANIFEST + traffic + "    duration: 4 s\n")
+    assert f"4 s is over before {'camera' if traffic == UDP else 'bulk'!r} ends at {end}" in found.message
     assert planned(tmp_path, traffic, "    duration: 9 s\n").end_us == 9_000_000
 
 
 def test_the_bottleneck_of_a_run_without_a_flow_is_that_of_its_routers(tmp_path: Path) -> None:
     """A port of a host, slower or not, is none: a host has one interface."""
     dumbbell = "{kind: dumbbell, rate: 10 Mbit/s, rtt: 40 ms, senders: 2}"
-    text = MANIFEST.replace("{kind: delay, rate: 10 Mbit/s, rtt: 40 ms}", dumbbell).replace(
-        "study: alone", "study: small"
-    )
     (tmp_path / "small").mkdir()
-    (tmp_path / "small/study.yaml").write_text(text + UDP, encoding="utf-8")
-    write_results(tmp_path / "small", tmp_path)
-    assert build_dataset(tmp_path).ok == 1
-    dataset = load_dataset(tmp_path)
+    changes = (("{kind: delay, rate: 10 Mbit/s, rtt: 40 ms}", dumbbell), ("study: alone", "study: small"))
+    study_of(tmp_path / "small", MANIFEST + UDP, *changes)
+    dataset = make_results(tmp_path / "small", tmp_path).dataset
+    assert [run.status for run in dataset.runs] == ["ok"]
     assert RunData(dataset, dataset.runs[0]).bottleneck().node == "switch"

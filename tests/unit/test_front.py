@@ -10,27 +10,19 @@ from pathlib import Path
 
 import pytest
 from evidenced import change, file_of, with_evidence
-from fabricated_results import judge_study, write_results, write_study
+from fabricated_results import judge_study, make_results, write_study
 
-from longfat.data.opened import draw_all
-from longfat.data.study_folder import StudyFolder, studies_in
-from longfat.dataset.build import build_dataset
+from longfat.data.study_folder import studies_in
 from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.report.front import write_front
-from longfat.report.report import write_report
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The original of ``root``."""
     folder = tmp_path_factory.mktemp("made")
-    study = write_study(folder)
     results = folder / "results" / "small"
-    write_results(study, results, omit=lambda run: run.experiment == "one-drop")
-    build_dataset(results)
-    judge_study(results, study)
-    draw_all(results, StudyFolder(study))
-    write_report(results, StudyFolder(study))
+    make_results(write_study(folder), results, omit=lambda run: run.experiment == "one-drop", reported=True)
     return folder
 
 

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 from evidenced import printed
-from fabricated_results import judge_study, write_results, write_study
+from fabricated_results import make_results, write_study
 
 from longfat.cli import evidence
 from longfat.cli.report import report as report_command
 from longfat.cli.verdicts import verdicts
-from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of, without_runs
 from longfat.relations.headlines import HEADLINE_WORDS, word_of
@@ -132,10 +130,7 @@ def test_console_readme_page_report_and_findings_have_the_same_counts(evidence_s
     counts = sentence(found.counts)
     assert counts.startswith("Of ") and sum(found.counts["measured"].values()) > 0
     results = tmp_path / "results" / "none"
-    write_results(evidence_study, results, omit=lambda run: True)
-    build_dataset(results)
-    judge_study(results, evidence_study)
-    draw_all(results, folder)
+    make_results(evidence_study, results, omit=lambda run: True, reported=True)
     report = write_report(results, folder, found).read_text(encoding="utf-8")
     console = (lambda out: verdicts(out, ["small"]), lambda out: report_command(out, "small", results))
     pages = [report, *(printed(command) for command in console)]

@@ -3,42 +3,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_backend import FakeBackend
+from bottleneck import missed, planned, port_of, problem
 from test_guest_requests import shown
-from test_red import problem, study
 
 from longfat.guest.qdisc import achieved_egress, impairment_command
 from longfat.guest.wire import Wire
-from longfat.plan import build_plan
-from longfat.spec.gates import Evidence
-from longfat.spec.network import Port, impairment_seed, lay_out
-from longfat.spec.runspec import Bursts, Egress, Impairment, Queue, RunSpec
-from longfat.study.traffic import misses
+from longfat.spec.network import impairment_seed
+from longfat.spec.runspec import Bursts, Egress, Impairment, Queue
 
-PLAIN = "{limit: 100}"
 BURSTS = "{enter: 0.1 %, leave: 25 %, in_burst: 90 %, between: 10 ppm}"
-
-
-def planned(tmp_path: Path, keys: str, backend: str = "virtual") -> RunSpec:
-    (run,) = build_plan(study(tmp_path, f"{PLAIN}\n      {keys}"), pins={"backend": backend}).runs
-    return run.spec
-
-
-def port_of(spec: RunSpec, node: str, peer: str) -> Port:
-    (port,) = (port for port in lay_out(spec).ports[node] if port.peer == peer)
-    return port
 
 
 @pytest.mark.parametrize("backend", ["virtual", "mininet"])
 def test_the_delay_element_impairs_and_the_bottleneck_stays_as_it_was(tmp_path: Path, backend: str) -> None:
-    spec = planned(tmp_path, "loss: 1 %\n      jitter: 3 ms\n      reverse_loss: 0.5 %", backend)
+    spec = planned(tmp_path, keys="loss: 1 %\n      jitter: 3 ms\n      reverse_loss: 0.5 %", backend=backend)
     forward, backward = port_of(spec, "delay", "server").egress, port_of(spec, "delay", "switch").egress
     assert (forward.impairment, forward.rate_bps, forward.delay_us) == (Impairment(10_000, None, 3_000), None, 50_000)
     assert (backward.impairment, backward.delay_us) == (Impairment(5_000), 50_000)
@@ -47,7 +31,7 @@ def test_the_delay_element_impairs_and_the_bottleneck_stays_as_it_was(tmp_path: 
 
 
 def test_losses_in_bursts_are_a_chain_of_two_states(tmp_path: Path) -> None:
-    impairment = port_of(planned(tmp_path, f"loss: {BURSTS}"), "delay", "server").egress.impairment
+    impairment = port_of(planned(tmp_path, keys=f"loss: {BURSTS}"), "delay", "server").egress.impairment
     assert impairment == Impairment(bursts=Bursts(1_000, 250_000, 900_000, 10))
     settings = impairment.settings()
     assert (settings["leave"], settings["pass_in_burst"]) == (1 << 30, (100_000 << 32) // 1_000_000)
@@ -62,7 +46,7 @@ def test_losses_in_bursts_are_a_chain_of_two_states(tmp_path: Path) -> None:
     ],
 )
 def test_an_impairment_comes_back_as_it_was_set(tmp_path: Path, keys: str) -> None:
-    spec = planned(tmp_path, keys)
+    spec = planned(tmp_path, keys=keys)
     port = port_of(spec, "delay", "server")
     assert port.egress.impairment is not None
     found = achieved_egress([shown(impairment_command("a-eth0", port.egress, 2**63 + 5), drops=7)], "a-eth0")
@@ -72,7 +56,7 @@ def test_an_impairment_comes_back_as_it_was_set(tmp_path: Path, keys: str) -> No
 
 
 def test_each_interface_and_each_repetition_draws_for_itself(tmp_path: Path) -> None:
-    spec = planned(tmp_path, "loss: 1 %\n      reverse_loss: 1 %")
+    spec = planned(tmp_path, keys="loss: 1 %\n      reverse_loss: 1 %")
     ports = [port_of(spec, "delay", "server"), port_of(spec, "delay", "switch")]
     seeds = {impairment_seed(one, port) for one in (spec, replace(spec, seed=spec.seed + 1)) for port in ports}
     assert len(seeds) == 4
@@ -94,7 +78,7 @@ def test_each_interface_and_each_repetition_draws_for_itself(tmp_path: Path) -> 
     ],
 )
 def test_an_impairment_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, keys: str, key: str) -> None:
-    assert f"topology.{key}: " in problem(tmp_path, f"{PLAIN}\n      {keys}")
+    assert f"topology.{key}: " in problem(tmp_path, keys=keys)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +93,6 @@ def test_an_impairment_that_cannot_be_is_refused_where_it_stands(tmp_path: Path,
 def test_a_loss_that_was_not_achieved_is_a_miss(
     tmp_path: Path, bend: Callable[[dict[str, Any]], None], said: str | None
 ) -> None:
-    spec, folder = planned(tmp_path, "loss: 1 %"), tmp_path / "run"
-    folder.mkdir()
-    FakeBackend().run(spec, folder)
-    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
-    (port,) = (item for item in achieved["interfaces"] if "impairment" in item)
-    bend(port)
-    found = misses(Evidence(spec, achieved, reports))
+    spec = planned(tmp_path, keys="loss: 1 %")
+    found = missed(spec, tmp_path / "run", lambda port: "impairment" in port, bend)
     assert found == () if said is None else (len(found) == 1 and said in found[0])

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fabricated_results import write_results
+from fabricated_results import make_results
 from tables_in_memory import flow_row
 
 from longfat.data.opened import OpenedStudy
-from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.metrics import bottleneck, cuts, goodput
 from longfat.metrics.data import Arrivals, NoValue, Port, Samples, slowest
 from longfat.metrics.quantities import Selection, measure
@@ -124,11 +122,8 @@ experiments:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("link")
-    for name, text in (("study", MANIFEST),):
-        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    write_results(folder, folder / "results")
-    build_dataset(folder / "results")
-    return OpenedStudy(folder / "results", StudyFolder(folder))
+    (folder / "study.yaml").write_text(MANIFEST, encoding="utf-8")
+    return make_results(folder, folder / "results")
 
 
 def test_a_fair_link_gives_each_connection_the_same(opened: OpenedStudy) -> None:

@@ -6,11 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from manifests import problems_of, study_of
 
-from longfat.study.load import load_study
-from longfat.study.study import Study
 from longfat.study.traffic.algorithm import Algorithm
-from longfat.system.errors import StudyError
 
 STUDY = """\
 format: 2
@@ -28,10 +26,8 @@ experiments:
 """
 
 
-def load(tmp_path: Path, *, first: str, second: str = "{cca: reno}", used: str = "first", sweep: str = "") -> Study:
-    path = tmp_path / "study.yaml"
-    path.write_text(STUDY.format(first=first, second=second, used=used, sweep=sweep), encoding="utf-8")
-    return load_study(path)
+def text(*, first: str, second: str = "{cca: reno}", used: str = "first", sweep: str = "") -> str:
+    return STUDY.format(first=first, second=second, used=used, sweep=sweep)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +40,7 @@ def load(tmp_path: Path, *, first: str, second: str = "{cca: reno}", used: str =
     ],
 )
 def test_parameters_are_numbers_and_words(tmp_path: Path, given: str, parameters: dict[str, float | str]) -> None:
-    assert load(tmp_path, first=given).algorithm("first").parameters == parameters
+    assert study_of(tmp_path, text(first=given)).algorithm("first").parameters == parameters
 
 
 @pytest.mark.parametrize(
@@ -73,14 +69,12 @@ def test_a_wrong_parameter_is_named_with_its_place(tmp_path: Path, given: str, k
 
 def refused(tmp_path: Path, **parts: str) -> list[tuple[int | None, str | None]]:
     """Line and key of each problem."""
-    with pytest.raises(StudyError) as caught:
-        load(tmp_path, **parts)
-    return [(problem.line, problem.key) for problem in caught.value.problems]
+    return [(problem.line, problem.key) for problem in problems_of(tmp_path, text(**parts))]
 
 
 def test_a_parameter_may_be_a_word_of_the_sweep(tmp_path: Path) -> None:
     used, sweep = '{cca: compound, burst: "${burst}"}', "sweep: {product: {burst: [plain, muted]}}"
-    (experiment,) = load(tmp_path, first="{cca: reno}", used=used, sweep=sweep).experiments
+    (experiment,) = study_of(tmp_path, text(first="{cca: reno}", used=used, sweep=sweep)).experiments
     algorithms = [point.experiment.flows[0].algorithm for point in experiment.points]
     assert [a.parameters for a in algorithms if isinstance(a, Algorithm)] == [{"burst": "plain"}, {"burst": "muted"}]
 
@@ -92,7 +86,7 @@ def test_the_reaction_to_a_full_local_queue_is_a_parameter_of_every_algorithm(
     tmp_path: Path,
 ) -> None:
     sysctl = "net.ipv4.tcp_local_congestion"
-    study = load(tmp_path, first="{cca: scalable, local_congestion: half}", second="{cca: reno}")
+    study = study_of(tmp_path, text(first="{cca: scalable, local_congestion: half}"))
     told = {name: one.sysctls for name, one in study.header.algorithms.items()}
     assert told["first"][sysctl] == "1"
     assert sysctl not in told["second"]

@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 from manifests import keys_of, problems_of, study_of
 
-from longfat.study.load import load_study
 from longfat.study.models import Experiment, FlowDefaults
 from longfat.study.queues.red import Red
-from longfat.study.study import Study
 from longfat.study.topologies import Dumbbell
 from longfat.study.traffic.flows import Flow
-from longfat.system.errors import Problem, StudyError
 
 GOOD = """\
 format: 2
@@ -181,23 +178,13 @@ experiments:
 FLOW = "{from: client1, to: server, duration: 5 s, algorithm: cubic, start: 2 s, streams: 4, send_window: 64 KiB}"
 
 
-def load(
-    tmp_path: Path, limit: str = "100", length: str = '"${packets}"', hosts: str = "{}", flow: str = FLOW
-) -> Study:
-    path = tmp_path / "study.yaml"
-    path.write_text(STUDY.format(limit=limit, length=length, hosts=hosts, flow=flow), encoding="utf-8")
-    return load_study(path)
-
-
-def problems(tmp_path: Path, **keys: str) -> tuple[Problem, ...]:
-    with pytest.raises(StudyError) as caught:
-        load(tmp_path, **keys)
-    return caught.value.problems
+def text(limit: str = "100", length: str = '"${packets}"', hosts: str = "{}", flow: str = FLOW) -> str:
+    return STUDY.format(limit=limit, length=length, hosts=hosts, flow=flow)
 
 
 def test_a_flow_takes_every_key_but_its_name_from_the_defaults(tmp_path: Path) -> None:
     assert {*Flow.model_fields} - {*FlowDefaults.model_fields} == {"name"}
-    first, second = load(tmp_path).experiments[0].points[0].experiment.every_flow
+    first, second = study_of(tmp_path, text()).experiments[0].points[0].experiment.every_flow
     assert (first.algorithm, str(first.start), first.streams, str(first.send_window)) == ("cubic", "2 s", 4, "64 KiB")
     assert (second.algorithm, second.streams, second.sender, str(second.start)) == ("reno", 1, "client2", "2 s")
 
@@ -206,8 +193,8 @@ def test_a_flow_takes_every_key_but_its_name_from_the_defaults(tmp_path: Path) -
     ("key", "value"), [("algorithm", "vegas"), ("streams", "0"), ("name", "f"), ("windows", "1 MiB")]
 )
 def test_a_fault_of_the_defaults_is_named_where_it_is(tmp_path: Path, key: str, value: str) -> None:
-    found = problems(tmp_path, flow=f"{{from: client1, to: server, duration: 5 s, {key}: {value}}}")
-    assert f"defaults.flow.{key}" in [one.key for one in found]
+    faulty = text(flow=f"{{from: client1, to: server, duration: 5 s, {key}: {value}}}")
+    assert f"defaults.flow.{key}" in keys_of(tmp_path, faulty)
 
 
 @pytest.mark.parametrize(
@@ -220,4 +207,4 @@ def test_a_fault_of_the_defaults_is_named_where_it_is(tmp_path: Path, key: str, 
 def test_a_reference_outside_the_experiments_is_the_only_fault(
     tmp_path: Path, keys: dict[str, str], place: str
 ) -> None:
-    assert [one.key for one in problems(tmp_path, **keys)] == [place]
+    assert keys_of(tmp_path, text(**keys)) == [place]

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from manifests import keys_of
+from manifests import keys_of, study_of
 
 from longfat.backends.ns2 import Ns2Backend
 from longfat.backends.protocol import Capabilities
@@ -16,7 +16,6 @@ from longfat.cli.run import run
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL
-from longfat.study.load import load_study
 from longfat.system.errors import RigError
 
 NEWER = "linux-7.3"
@@ -39,9 +38,7 @@ DIGESTS = {DEFAULT_KERNEL: "k6", NEWER: "k7"}
 
 
 def plan(tmp_path: Path, text: str, pins: dict[str, str] = PINS, kernels: dict[str, str] = DIGESTS) -> Plan:
-    path = tmp_path / "study.yaml"
-    path.write_text(text)
-    return build_plan(load_study(path), profile="paper", pins=pins, kernels=kernels)
+    return build_plan(study_of(tmp_path, text), profile="paper", pins=pins, kernels=kernels)
 
 
 @pytest.mark.parametrize(

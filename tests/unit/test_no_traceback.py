@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from fabricated_results import MANIFEST, change_json, judge_study, write_results, write_study
+from fabricated_results import MANIFEST, change_json, make_results, write_study
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from stress import damage, fuzz
@@ -20,7 +20,6 @@ from typer.testing import CliRunner, Result
 
 from longfat.cli import app
 from longfat.dataset import load
-from longfat.dataset.build import build_dataset
 from longfat.system.errors import SHOWN_PROBLEMS
 
 pytestmark = pytest.mark.slow
@@ -36,9 +35,7 @@ def call(*arguments: object) -> Result:
 def judged(tmp_path: Path) -> tuple[Path, Path]:
     """A study's folder, and its results up to the verdicts."""
     study, results = write_study(tmp_path), tmp_path / "results"
-    write_results(study, results)
-    build_dataset(results)
-    judge_study(results, study)
+    make_results(study, results, judged=True)
     return study, results
 
 
@@ -116,7 +113,7 @@ CHANCES = st.randoms(use_true_random=False)
 @pytest.fixture(scope="module")
 def damages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
     with pytest.MonkeyPatch.context() as patch:
-        yield damage.prepare(tmp_path_factory.mktemp("damage"), patch)
+        yield damage.prepare(tmp_path_factory.mktemp("damage"), patch, repetitions=2)
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fabricated_results import judge_study, write_results, write_study
+from fabricated_results import make_results, write_study
 
-from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.report.crate.pack import copy_study, pack
-from longfat.report.report import write_report
 from longfat.system.errors import RecordError, RigError
 from longfat.system.identity import KernelSource
 
@@ -28,13 +25,13 @@ ROOT = Path(__file__).parents[2]
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, StudyFolder]:
     folder = tmp_path_factory.mktemp("package")
     study = write_study(folder)
-    write_results(
-        study, folder, omit=lambda run: run.scenario.startswith("one-drop"), kernel=KernelSource("6.12.117", True)
+    make_results(
+        study,
+        folder,
+        omit=lambda run: run.scenario.startswith("one-drop"),
+        reported=True,
+        kernel=KernelSource("6.12.117", True),
     )
-    build_dataset(folder)
-    judge_study(folder, study)
-    draw_all(folder, StudyFolder(study))
-    write_report(folder, StudyFolder(study))
     return folder, StudyFolder(study)
 
 

@@ -151,7 +151,7 @@ def test_a_checkout_at_a_path_that_programs_misread_is_refused(machine: Machine,
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 @pytest.mark.parametrize(("mode", "user"), [(0o700, 0), (0o755, 65534)])
-def test_the_smoke_study_of_ci_runs_as_whoever_can_read_the_checkout(tmp_path: Path, mode: int, user: int) -> None:
+def test_ci_follows_the_pages_as_whoever_can_read_the_checkout(tmp_path: Path, mode: int, user: int) -> None:
     for folder in (tmp_path, *list(tmp_path.parents)[:-2]):
         if folder != Path(tempfile.gettempdir()):
             folder.chmod(0o755)
@@ -163,9 +163,9 @@ def test_the_smoke_study_of_ci_runs_as_whoever_can_read_the_checkout(tmp_path: P
         (checkout / name).chmod(0o755)
     (tmp_path / "scratch/home").mkdir(parents=True)
     text = (SOURCE.parent / ".ci/run").read_text(encoding="utf-8")
-    function = re.search(r"^smoke\(\) .*?^}", text, re.M | re.S)
+    function = re.search(r"^follow\(\) .*?^}", text, re.M | re.S)
     assert function is not None
     own = {"scratch": str(tmp_path / "scratch"), "LONGFAT_CACHE": str(tmp_path / "scratch")}
-    words = ["bash", "-euc", f"{function[0]}\nsmoke"]
+    words = ["bash", "-euc", f"{function[0]}\nfollow"]
     done = subprocess.run(words, cwd=checkout, env={**os.environ, **own}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, f"{user}\n"), done.stderr

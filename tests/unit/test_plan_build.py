@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from manifests import keys_of
+from manifests import keys_of, study_of
 
 from longfat.plan import Plan, build_plan
 from longfat.plan.build import scenario_slug
@@ -49,15 +49,9 @@ profiles:
 """
 
 
-def load(folder: Path, text: str) -> Study:
-    path = folder / "study.yaml"
-    path.write_text(text, encoding="utf-8")
-    return load_study(path)
-
-
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    return load(tmp_path, STUDY)
+    return study_of(tmp_path, STUDY)
 
 
 def paper(study: Study, seed: int | None = None, **pins: str) -> Plan:
@@ -118,7 +112,7 @@ def test_a_repetition_draws_the_same_whatever_else_of_the_study_changes(
     tmp_path: Path, study: Study, changed: str
 ) -> None:
     assert changed != STUDY
-    assert draws(paper(study)).items() <= draws(paper(load(tmp_path, changed))).items()
+    assert draws(paper(study)).items() <= draws(paper(study_of(tmp_path, changed))).items()
 
 
 def test_a_repetition_is_the_same_run_under_every_profile_that_has_it(study: Study) -> None:
@@ -136,7 +130,7 @@ def test_experiments_draw_for_themselves_unless_one_pairs_with_the_other(tmp_pat
         return first & {run.run_id for run in plan.runs if run.experiment == "second"}
 
     assert shared(paper(study)) == set()
-    paired = load(tmp_path, STUDY.replace("- id: second", "- id: second\n    pairs_with: first"))
+    paired = study_of(tmp_path, STUDY.replace("- id: second", "- id: second\n    pairs_with: first"))
     assert len(shared(paper(paired))) == 4
 
 
@@ -160,7 +154,7 @@ def test_a_profile_thins_windows_repetitions_and_time(study: Study) -> None:
 
 
 def test_a_profile_may_leave_out_an_experiment_as_a_whole(tmp_path: Path) -> None:
-    without = load(tmp_path, STUDY.replace("60 s}", "60 s, leave_out: [second]}"))
+    without = study_of(tmp_path, STUDY.replace("60 s}", "60 s, leave_out: [second]}"))
     assert {run.experiment for run in build_plan(without, profile="smoke", pins={}).runs} == {"first"}
     assert {run.experiment for run in build_plan(without, profile="paper", pins={}).runs} == {"first", "second"}
 
@@ -199,18 +193,18 @@ def kept(study: Study, experiment: str = "first") -> set[tuple[object, ...]]:
 
 def test_a_profile_may_keep_the_first_value_of_every_factor_that_it_does_not_name(tmp_path: Path) -> None:
     first = STUDY.replace("keep: {window: [1 MiB, 2 MiB]}", "rest: first")
-    assert kept(load(tmp_path, first)) == {("standard", 512 << 10)}
-    assert kept(load(tmp_path, first), "second") == {()}
+    assert kept(study_of(tmp_path, first)) == {("standard", 512 << 10)}
+    assert kept(study_of(tmp_path, first), "second") == {()}
     windows = STUDY.replace("keep: {window: [1 MiB, 2 MiB]}", "keep: {window: [1 MiB, 2 MiB]}\n    rest: first")
-    assert kept(load(tmp_path, windows)) == {("standard", 1 << 20), ("standard", 2 << 20)}
+    assert kept(study_of(tmp_path, windows)) == {("standard", 1 << 20), ("standard", 2 << 20)}
     own = first.replace("{second: {", "{first: {keep: {algorithm: [scalable]}}, second: {")
-    assert kept(load(tmp_path, own)) == {("scalable", 512 << 10)}
+    assert kept(study_of(tmp_path, own)) == {("scalable", 512 << 10)}
 
 
 def test_a_profile_sets_several_experiments_at_once_and_one_may_override_it(tmp_path: Path) -> None:
     def repetitions(entries: str) -> dict[str, int]:
         text = STUDY.replace("{second: {repetitions: 1, duration: 2 s}}", entries)
-        runs = build_plan(load(tmp_path, text), profile="quick", pins={}).runs
+        runs = build_plan(study_of(tmp_path, text), profile="quick", pins={}).runs
         return {run.experiment: run.repetition for run in runs}
 
     assert repetitions('{"*": {repetitions: 2}}') == {"first": 2, "second": 2}

@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from manifests import spec_of
 
-from longfat.plan import build_plan
 from longfat.spec.network import route
 from longfat.spec.runspec import Egress, RunSpec
-from longfat.study.load import load_study
 
 STUDY = """\
 format: 2
@@ -26,10 +25,7 @@ experiments:
 
 
 def spec(tmp_path: Path, topology: str, *, to: str = "server", drops: str = "[]", backend: str = "virtual") -> RunSpec:
-    path = tmp_path / "study.yaml"
-    path.write_text(STUDY.format(topology=topology, to=to, drops=drops), encoding="utf-8")
-    (run,) = build_plan(load_study(path), pins={"backend": backend}).runs
-    return run.spec
+    return spec_of(tmp_path, STUDY.format(topology=topology, to=to, drops=drops), backend=backend)
 
 
 def egresses(found: RunSpec) -> dict[tuple[str, str], Egress]:

@@ -3,30 +3,19 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from pathlib import Path
 
 import pytest
-from fake_backend import FakeBackend
-from test_red import problem, study
+from bottleneck import missed, planned, problem, study
 
 from longfat.guest.netlink import attribute, attributes
 from longfat.guest.policers import TCA_ACT_STATS, UsedPolicer, read, request
 from longfat.guest.queues import TCA_STATS_QUEUE, TCMSG
-from longfat.plan import build_plan
-from longfat.spec.gates import Evidence
-from longfat.spec.runspec import Policer, RunSpec
+from longfat.spec.runspec import Policer
 from longfat.spec.units import Rate
-from longfat.study.traffic import misses
-from longfat.system.errors import StudyError
 
-KEYS = "{limit: 100}\n      policer: {rate: 50 Mbit/s, burst: 30 kB}"
-
-
-def planned(tmp_path: Path) -> RunSpec:
-    (run,) = build_plan(study(tmp_path, KEYS), pins={}).runs
-    return run.spec
+KEYS = "policer: {rate: 50 Mbit/s, burst: 30 kB}"
 
 
 def dumped(body: bytes, drops: int) -> bytes:
@@ -66,7 +55,7 @@ def test_a_policer_comes_back_as_the_kernel_was_told(policer: Policer) -> None:
 def test_a_bucket_that_the_kernel_keeps_too_small_or_not_at_all_is_refused(
     tmp_path: Path, rate: str, burst: str, key: str
 ) -> None:
-    said = problem(tmp_path, KEYS.replace("50 Mbit/s", rate).replace("30 kB", burst))
+    said = problem(tmp_path, keys=KEYS.replace("50 Mbit/s", rate).replace("30 kB", burst))
     assert said.startswith(f"experiments[0].topology.policer.{key}: ")
 
 
@@ -76,15 +65,14 @@ def test_the_least_burst_that_is_offered_passes_a_full_frame(tmp_path: Path, rat
     keys = KEYS.replace("50 Mbit/s", rate)
     least = next(burst for burst in range(1514, 3000) if Policer(bps, burst).passes(1514))
     if least > 1514:
-        assert "policer.burst" in problem(tmp_path, keys.replace("30 kB", f"{least - 1} B"))
-    study(tmp_path, keys.replace("30 kB", f"{least} B"))
+        assert "policer.burst" in problem(tmp_path, keys=keys.replace("30 kB", f"{least - 1} B"))
+    study(tmp_path, keys=keys.replace("30 kB", f"{least} B"))
 
 
 def test_segments_of_offloads_need_a_bucket_of_their_length(tmp_path: Path) -> None:
-    bucket = KEYS.replace("{limit: 100}", "{kind: bfifo, limit: 150 kB}")
-    study(tmp_path, bucket.replace("30 kB", "65550 B"), hosts="{offloads: [gso]}")
-    with pytest.raises(StudyError, match="65550 B"):
-        study(tmp_path, bucket.replace("30 kB", "60 kB"), hosts="{offloads: [tso]}")
+    queue = "{kind: bfifo, limit: 150 kB}"
+    study(tmp_path, queue, KEYS.replace("30 kB", "65550 B"), "{offloads: [gso]}")
+    assert "65550 B" in problem(tmp_path, queue, KEYS.replace("30 kB", "60 kB"), "{offloads: [tso]}")
 
 
 @pytest.mark.parametrize(
@@ -98,10 +86,8 @@ def test_segments_of_offloads_need_a_bucket_of_their_length(tmp_path: Path) -> N
 def test_a_policer_that_reads_back_otherwise_is_a_miss(
     tmp_path: Path, bent: dict[str, int], said: tuple[str, ...]
 ) -> None:
-    spec, folder = planned(tmp_path), tmp_path / "run"
-    folder.mkdir()
-    FakeBackend().run(spec, folder)
-    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
-    (port,) = (item for item in achieved["interfaces"] if "policer" in item)
-    port["policer"].update(bent)
-    assert misses(Evidence(spec, achieved, reports)) == said
+    spec = planned(tmp_path, keys=KEYS)
+    assert (
+        missed(spec, tmp_path / "run", lambda port: "policer" in port, lambda port: port["policer"].update(bent))
+        == said
+    )

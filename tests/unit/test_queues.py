@@ -7,15 +7,14 @@ import struct
 from pathlib import Path
 
 import pytest
+from bottleneck import missed, planned, problem, queue_of, study
 from test_guest_requests import shown
-from test_red import missed, problem, queue_of, study
 
 from longfat.guest.netlink import attribute
 from longfat.guest.options import FORMS, MARKED, marked
 from longfat.guest.qdisc import achieved_egress, queue_commands
-from longfat.plan import build_plan
 from longfat.spec.network import lay_out
-from longfat.spec.runspec import Egress, Queue, RunSpec
+from longfat.spec.runspec import Egress, Queue
 from longfat.study.queues import KINDS
 from longfat.system.errors import StudyError
 
@@ -23,11 +22,6 @@ FRAME = 1500 + 14 + 24
 MADE_OF_OTHERS = {"step"}
 TOLD_BY_NUMBERS = sorted(KINDS.keys() - {"pfifo", "bfifo", "red"} - MADE_OF_OTHERS)
 WITHOUT_LIMIT = {"cake"}
-
-
-def planned(tmp_path: Path, queue: str) -> RunSpec:
-    (run,) = build_plan(study(tmp_path, queue), pins={}).runs
-    return run.spec
 
 
 def told(tmp_path: Path, queue: str) -> Queue:
@@ -121,9 +115,9 @@ def test_a_queue_that_can_mark_is_known_as_such(tmp_path: Path, queue: str, mark
 
 @pytest.mark.parametrize("backend", ["virtual", "mininet"])
 def test_the_way_back_may_be_slower(tmp_path: Path, backend: str) -> None:
-    given = study(tmp_path, "{limit: 9}\n      reverse_rate: 1 Mbit/s\n      reverse_queue: {limit: 1 bdp}")
-    (run,) = build_plan(given, pins={"backend": backend}).runs
-    (port,) = (port for port in lay_out(run.spec).ports["switch2"] if port.egress.rate_bps)
+    keys = "reverse_rate: 1 Mbit/s\n      reverse_queue: {limit: 1 bdp}"
+    spec = planned(tmp_path, "{limit: 9}", keys, backend=backend)
+    (port,) = (port for port in lay_out(spec).ports["switch2"] if port.egress.rate_bps)
     assert (port.egress.rate_bps, port.egress.queue) == (1_000_000, Queue("pfifo", 100_000 // 8 // FRAME))
 
 
@@ -131,7 +125,12 @@ def test_the_way_back_may_be_slower(tmp_path: Path, backend: str) -> None:
     ("bent", "count"), [({"target": 4_998}, 0), ({"target": 4_000}, 1), ({"ecn": 0}, 1), ({"quantum": 1514}, 0)]
 )
 def test_a_setting_that_reads_back_otherwise_is_a_miss(tmp_path: Path, bent: dict[str, int], count: int) -> None:
-    found = missed(planned(tmp_path, "{kind: fq_codel}"), tmp_path / "run", "fq_codel", bent)
+    found = missed(
+        planned(tmp_path, "{kind: fq_codel}"),
+        tmp_path / "run",
+        lambda port: port["queue_kind"] == "fq_codel",
+        lambda port: port["queue_parameters"].update(bent),
+    )
     assert ["switch-eth1" in miss for miss in found] == [True] * count
 
 

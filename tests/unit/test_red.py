@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import io
-import json
 import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bottleneck import missed, planned, problem, queue_of, study
 from fake_backend import FakeBackend
 from test_guest_probes import channel
 
@@ -17,65 +17,14 @@ from longfat.dataset.parse import parse_run
 from longfat.guest import counters, queues
 from longfat.guest.qdisc import egress_commands
 from longfat.plan import build_plan
-from longfat.spec.gates import Evidence
 from longfat.spec.runspec import Queue, RunSpec
-from longfat.study.load import load_study
-from longfat.study.study import Study
-from longfat.study.traffic import misses
-from longfat.system.errors import StudyError
 
-STUDY = """\
-format: 2
-study: example
-title: An example
-algorithms: {{standard: {{cca: reno}}}}
-experiments:
-  - id: first
-    topology:
-      kind: dumbbell
-      rate: 100 Mbit/s
-      host_rate: 1 Gbit/s
-      rtt: 100 ms
-      senders: 1
-      bottleneck_queue: {queue}
-    hosts: {hosts}
-    flows: [{{name: f1, from: client1, to: server, algorithm: standard, duration: 1 s}}]
-"""
 RED = "{kind: red, limit: 900, min: 50, max: 150, probability: 10 %, ecn: true}"
 FRAME = 1500 + 14 + 24
 
 
-def study(tmp_path: Path, queue: str = RED, hosts: str = "{}") -> Study:
-    path = tmp_path / "study.yaml"
-    path.write_text(STUDY.format(queue=queue, hosts=hosts), encoding="utf-8")
-    return load_study(path)
-
-
-def red_spec(tmp_path: Path, queue: str = RED) -> RunSpec:
-    (run,) = build_plan(study(tmp_path, queue), pins={}).runs
-    return run.spec
-
-
-def queue_of(spec: RunSpec) -> Queue:
-    (queue,) = (link.a.egress.queue for link in spec.links if link.a.node == "switch")
-    return queue
-
-
-def missed(spec: RunSpec, folder: Path, kind: str, bent: dict[str, Any]) -> tuple[str, ...]:
-    """Return the misses of a run whose queue of a kind reads back with other parameters."""
-    folder.mkdir()
-    FakeBackend().run(spec, folder)
-    achieved, reports = (json.loads((folder / f"{name}.json").read_text()) for name in ("achieved", "flows"))
-    (port,) = (item for item in achieved["interfaces"] if item["queue_kind"] == kind)
-    port["queue_parameters"].update(bent)
-    return misses(Evidence(spec, achieved, reports))
-
-
-def problem(tmp_path: Path, queue: str) -> str:
-    with pytest.raises(StudyError) as caught:
-        study(tmp_path, queue)
-    (found,) = caught.value.problems
-    return f"{found.key}: {found.message}"
+def red_spec(tmp_path: Path) -> RunSpec:
+    return planned(tmp_path, RED)
 
 
 def test_thresholds_in_packets_become_bytes_of_full_frames(tmp_path: Path) -> None:
@@ -118,20 +67,18 @@ def test_a_queue_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, queue
     assert problem(tmp_path, queue).startswith(f"experiments[0].topology.bottleneck_queue{key}: ")
 
 
-def simulated(tmp_path: Path) -> tuple[RunSpec, Path]:
-    spec, folder = red_spec(tmp_path), tmp_path / "run"
-    folder.mkdir()
-    FakeBackend().run(spec, folder)
-    return spec, folder
-
-
 @pytest.mark.parametrize(
     ("bent", "count"), [({}, 0), ({"min": 1}, 1), ({"probability": 0.2}, 1), ({"ewma": 9}, 1), ({"harddrop": True}, 1)]
 )
 def test_a_parameter_of_red_that_reads_back_otherwise_is_a_miss(
     tmp_path: Path, bent: dict[str, Any], count: int
 ) -> None:
-    found = missed(red_spec(tmp_path), tmp_path / "run", "red", bent)
+    found = missed(
+        red_spec(tmp_path),
+        tmp_path / "run",
+        lambda port: port["queue_kind"] == "red",
+        lambda port: port["queue_parameters"].update(bent),
+    )
     assert ["switch-eth1" in miss for miss in found] == [True] * count
 
 
@@ -146,7 +93,7 @@ def test_a_setting_that_no_kernel_has_is_left_out_unless_a_simulator_runs_it(tmp
 def test_a_recovery_algorithm_is_set_on_a_kernel_that_has_it(
     tmp_path: Path, recovery: str, sack: str, runs: int
 ) -> None:
-    plain = study(tmp_path, hosts=f"{{recovery: {recovery}}}")
+    plain = study(tmp_path, RED, hosts=f"{{recovery: {recovery}}}")
     assert len(build_plan(plain, pins={"backend": "virtual"}).runs) == runs
     (run,) = build_plan(plain, pins={"backend": "ns2"}).runs
     client = run.spec.nodes[0]
@@ -181,8 +128,9 @@ def test_arrivals_are_counted_by_their_mark() -> None:
 
 
 def test_a_run_that_marks_has_arrivals_and_the_rates_of_its_queues(tmp_path: Path) -> None:
-    spec, folder = simulated(tmp_path)
-    parsed = parse_run(folder, "id", spec)
+    spec = red_spec(tmp_path)
+    FakeBackend().run(spec, tmp_path)
+    parsed = parse_run(tmp_path, "id", spec)
     assert set(parsed.tables["arrivals"]["node"].to_pylist()) == {"server"}
     queues = parsed.tables["queues"]
     rates = dict(zip(queues["interface"].to_pylist(), queues["rate_bps"].to_pylist(), strict=True))

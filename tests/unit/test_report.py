@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from evidenced import change
-from fabricated_results import change_json, judge_study, write_results, write_study
+from fabricated_results import change_json, judge_study, make_results, write_study
 
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.plan import PlannedRun
@@ -25,9 +24,7 @@ from longfat.system.identity import KernelSource
 
 def analysed(folder: Path, repetitions: int | None = None, **options: object) -> Path:
     study = write_study(folder, repetitions=repetitions)
-    write_results(study, folder, **options)  # type: ignore[arg-type]
-    build_dataset(folder)
-    judge_study(folder, study)
+    make_results(study, folder, judged=True, **options)  # type: ignore[arg-type]
     return study
 
 
@@ -88,10 +85,7 @@ def test_a_kernel_that_is_not_the_pinned_release_is_named_at_the_head(tmp_path: 
 
 def test_a_figure_without_data_is_drawn_from_committed_runs_and_marked(evidence_study: Path, tmp_path: Path) -> None:
     folder, results = StudyFolder(evidence_study), tmp_path / "results" / "none"
-    write_results(evidence_study, results, omit=lambda run: True)
-    build_dataset(results)
-    judge_study(results, evidence_study)
-    draw_all(results, folder)
+    make_results(evidence_study, results, omit=lambda run: True, reported=True)
     evidence = evidence_of(folder, read_baselines(tmp_path / FOLDER))
     page = write_report(results, folder, evidence).read_text(encoding="utf-8")
     bars, curve = re.findall(r'(?s)<section class="panel figure.*?</section>', page)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabricated_results import CLAIMS, judge_study, write_results, write_study
+from fabricated_results import CLAIMS, judge_study, make_results, write_study
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -98,9 +98,7 @@ def with_state(_run: PlannedRun, folder: Path) -> None:
 
 def test_the_explorer_has_every_sample_of_every_run(tmp_path: Path) -> None:
     study = write_study(tmp_path)
-    write_results(study, tmp_path, bend=with_state)
-    build_dataset(tmp_path)
-    judge_study(tmp_path, study)
+    make_results(study, tmp_path, bend=with_state, judged=True)
     plan, dataset = read_lock(tmp_path / "lock.json"), load_dataset(tmp_path)
     labels = {"delay": {"loss": {10_000: "1 %", 7: "7"}}}
     packed = explorer_data(plan, dataset, {"fig-1": ("delay",)}, {}, {}, labels)

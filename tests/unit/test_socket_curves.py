@@ -6,11 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fabricated_results import write_results, write_study
+from fabricated_results import make_results, write_study
 
 from longfat.data.opened import OpenedStudy
-from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.figures.drawing import Drawing
 
 MANIFEST = """\
@@ -60,10 +58,7 @@ def write(folder: Path, figures: str = FIGURES) -> Path:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("results")
-    study = write(folder)
-    write_results(study, folder)
-    build_dataset(folder)
-    return OpenedStudy(folder, StudyFolder(study))
+    return make_results(write(folder), folder)
 
 
 def labels(drawing: Drawing) -> list[str]:

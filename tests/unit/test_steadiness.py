@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fabricated_results import write_results
+from fabricated_results import make_results
 from own_metrics import own_metrics
 from tables_in_memory import flow_row
 
 from longfat.data.opened import OpenedStudy
-from longfat.data.study_folder import StudyFolder
-from longfat.dataset.build import build_dataset
 from longfat.metrics import goodput, steadiness
 from longfat.metrics.data import NoValue, Port
 from longfat.metrics.quantities import Selection, measure
@@ -70,9 +68,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("waves")
     for name, text in (("study", MANIFEST), ("claims", "format: 1\nstudy: waves\nclaims: []\n")):
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    write_results(folder, folder / "results")
-    build_dataset(folder / "results")
-    return OpenedStudy(folder / "results", StudyFolder(folder))
+    return make_results(folder, folder / "results")
 
 
 def test_pings_of_a_path_without_a_queue_have_its_rtt(opened: OpenedStudy) -> None:

@@ -6,13 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fabricated_results import write_results
-from manifests import keys_of, study_of
+from fabricated_results import make_results
+from manifests import keys_of, plan_of, study_of
 
-from longfat.dataset.build import build_dataset
-from longfat.dataset.load import Dataset, load_dataset
+from longfat.dataset.load import Dataset
 from longfat.metrics.quantities import Selection, measure
-from longfat.plan import build_plan
 from longfat.spec.runspec import RunSpec
 
 MANIFEST = """\
@@ -33,17 +31,14 @@ experiments:
 
 
 def specs(tmp_path: Path, manifest: str = MANIFEST) -> list[RunSpec]:
-    plan = build_plan(study_of(tmp_path, manifest), pins={})
-    return [run.spec for run in sorted(plan.runs, key=lambda run: len(run.spec.flows))]
+    return [run.spec for run in sorted(plan_of(tmp_path, manifest).runs, key=lambda run: len(run.spec.flows))]
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     folder = tmp_path_factory.mktemp("transfers")
     study_of(folder, MANIFEST)
-    write_results(folder, folder / "results")
-    build_dataset(folder / "results")
-    return load_dataset(folder / "results")
+    return make_results(folder, folder / "results").dataset
 
 
 def test_a_count_stands_for_numbered_flows_on_hosts_in_turn(tmp_path: Path) -> None:

@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 from conftest import cable_spec
-from fabricated_results import CAPTURED, READ_BACK, write_results
+from fabricated_results import CAPTURED, READ_BACK, make_results
 from own_metrics import own_metrics
 
-from longfat.dataset.build import build_dataset
-from longfat.dataset.load import load_dataset
 from longfat.metrics.quantities import Selection, by_repetition
 from longfat.spec.gates import Evidence
 from longfat.spec.runspec import Node, RunSpec, Web
@@ -61,16 +59,9 @@ def test_gates_of_web_traffic_name_what_was_missed(change: Change, missed: int) 
     assert ["surf" in miss for miss in found] == [True] * missed
 
 
-def results(folder: Path) -> Path:
-    """Lock, records and dataset of the manifest above."""
-    (folder / "study.yaml").write_text(MANIFEST, encoding="utf-8")
-    write_results(folder, folder / "results")
-    build_dataset(folder / "results")
-    return folder / "results"
-
-
 def test_a_run_without_flows_is_valid_and_has_a_row_for_each_web_traffic(tmp_path: Path) -> None:
-    dataset = load_dataset(results(tmp_path))
+    (tmp_path / "study.yaml").write_text(MANIFEST, encoding="utf-8")
+    dataset = make_results(tmp_path, tmp_path / "results").dataset
     for metric, value in (("web_bytes", 0.015), ("web_rate", 6.0)):
         assert list(by_repetition(dataset, Selection(metric, "users")).values.values()) == [value, value]
     run = dataset.runs[0]

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Console blocks of a page, executed in order; the page's files are written between them.
+"""Console blocks of pages, executed in order; a page's files are written between them.
 
 A block is a fenced ``console`` block with a ``$`` before each command and the command's output below it. ``...`` stands
 for any lines, or for any text inside a line. Times, sizes, digests and paths are not compared. A comment ``not
 executed: REASON`` directly above a block leaves it out.
+
+`python console.py FOLDER` follows the longest pages one after the other in a checkout at FOLDER, without pytest.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src"
+ROOT = Path(__file__).parents[2]
+LONGEST = tuple(ROOT / name for name in ("README.md", "docs/quickstart.md", "docs/verdicts.md"))
 _PART = re.compile(
     r"(?:<!-- not executed: (?P<reason>[^\n]+) -->\n)?(?:`(?P<file>[\w.]+)`:\n\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -65,6 +70,31 @@ def executed(page: Path) -> bool:
     return any(block.kind == "console" and not block.reason for block in blocks(page))
 
 
+def prepare(root: Path, page: Path) -> None:
+    """Copy the studies of a page's commands to the checkout ``root``; results stay, except of the study ``buffers``.
+
+    More studies would make the front page of the reports slow. Pages create ``buffers``.
+    """
+    for folder in ("experiments", "kernels", "results/buffers"):
+        shutil.rmtree(root / folder, ignore_errors=True)
+    shutil.copytree(ROOT / "kernels", root / "kernels")
+    texts = [block.text for block in blocks(page) if block.kind == "console" and not block.reason]
+    for study in sorted((ROOT / "experiments").iterdir()):
+        if study.is_dir() and any(study.name in text for text in texts):
+            shutil.copytree(study, root / "experiments" / study.name)
+
+
+def differences(page: Path, root: Path) -> list[str]:
+    """Follow a page and print its commands; return those that print something else than the page shows."""
+    prepare(root, page)
+    found, began = [], time.monotonic()
+    for command, output in follow(page, root):
+        print(f"{time.monotonic() - began:5.0f} s  {page.name}  $ {command.line}", flush=True)  # noqa: T201
+        if not agrees(command.output, output):
+            found.append(f"{page.name}: another output of $ {command.line}\n{output}")
+    return found
+
+
 def follow(page: Path, root: Path) -> Iterator[tuple[Command, str]]:
     """Do in the checkout ``root`` what a page says, and yield each command with the output that it printed.
 
@@ -90,7 +120,7 @@ def _run(line: str, root: Path) -> str:
     environment = {
         **os.environ,
         "LONGFAT_ROOT": str(root),
-        "PYTHONPATH": str(SOURCE),
+        "PYTHONPATH": str(ROOT / "src"),
         "COLUMNS": "120",
         "NO_COLOR": "1",
     }
@@ -113,3 +143,10 @@ def _mask(line: str) -> str:
     for pattern, word in _MASKS:
         line = pattern.sub(word, line)
     return line.strip()
+
+
+if __name__ == "__main__":
+    checkout = Path(sys.argv[1])
+    checkout.mkdir(parents=True, exist_ok=True)
+    if different := [one for page in LONGEST for one in differences(page, checkout.resolve())]:
+        sys.exit("\n".join(different))
