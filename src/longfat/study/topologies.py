@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -147,6 +148,7 @@ else:
     Topology = f.by_kind(TOPOLOGIES)
 
 
+@functools.cache
 def end_hosts(kind: str, senders: int = 1, receivers: int = 1) -> Sides:
     """Return the names of the senders and of the receivers of a topology."""
     count = (senders, receivers) if kind == "dumbbell" else (1, 1)
