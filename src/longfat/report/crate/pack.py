@@ -7,6 +7,7 @@ Owns the layout of the archive. Raw records are left out: captures are gigabytes
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import shutil
 import stat
@@ -193,8 +194,11 @@ def appendix(folder: StudyFolder, plan: Plan, verdicts: Sequence[Verdict], runs:
 
 
 def _cost(plan: Plan, experiments: Collection[str]) -> tuple[int, float, str]:
-    """Return number, minutes one after the other and disk space of the distinct runs, by the plan's model."""
+    """Return number, minutes one after the other (rounded up to tenths) and disk space of the distinct runs.
+
+    Time and space are those of the plan's model.
+    """
     specs = {run.run_id: run.spec for run in plan.runs if run.experiment in experiments}.values()
     size = sum(map(run_bytes, specs))
     disk = f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{-(-size // 10**6)} MB"
-    return len(specs), sum(map(run_seconds, specs)) / 60, disk
+    return len(specs), math.ceil(sum(map(run_seconds, specs)) / 6) / 10, disk
