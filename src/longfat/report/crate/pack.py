@@ -196,7 +196,7 @@ def appendix(folder: StudyFolder, plan: Plan, verdicts: Sequence[Verdict], runs:
 def _cost(plan: Plan, experiments: Collection[str]) -> tuple[int, float, str]:
     """Return number, minutes one after the other (rounded up to tenths) and disk space of the distinct runs.
 
-    Time and space are those of the plan's model.
+    Time and space are by the plan's model.
     """
     specs = {run.run_id: run.spec for run in plan.runs if run.experiment in experiments}.values()
     size = sum(map(run_bytes, specs))
