@@ -70,23 +70,17 @@ def executed(page: Path) -> bool:
     return any(block.kind == "console" and not block.reason for block in blocks(page))
 
 
-def prepare(root: Path, page: Path) -> None:
-    """Copy the studies of a page's commands to the checkout ``root``; results stay, except of the study ``buffers``.
-
-    More studies would make the front page of the reports slow. Pages create ``buffers``.
-    """
+def prepare(root: Path) -> None:
+    """Copy all studies to the checkout ``root``; results stay, except of the study ``buffers``, which pages create."""
     for folder in ("experiments", "kernels", "results/buffers"):
         shutil.rmtree(root / folder, ignore_errors=True)
-    shutil.copytree(ROOT / "kernels", root / "kernels")
-    texts = [block.text for block in blocks(page) if block.kind == "console" and not block.reason]
-    for study in sorted((ROOT / "experiments").iterdir()):
-        if study.is_dir() and any(study.name in text for text in texts):
-            shutil.copytree(study, root / "experiments" / study.name)
+    for folder in ("experiments", "kernels"):
+        shutil.copytree(ROOT / folder, root / folder)
 
 
 def differences(page: Path, root: Path) -> list[str]:
     """Follow a page and print its commands; return those that print something else than the page shows."""
-    prepare(root, page)
+    prepare(root)
     found, began = [], time.monotonic()
     for command, output in follow(page, root):
         print(f"{time.monotonic() - began:5.0f} s  {page.name}  $ {command.line}", flush=True)  # noqa: T201

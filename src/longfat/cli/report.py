@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``report``: all results, rebuilt from the records of runs.
 
-Owns the order of the steps dataset, verdicts, figures, report and front page, and what is printed at the end.
+Owns the order of the steps dataset, verdicts, figures and report, and what is printed at the end.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def report(
 ) -> bool:
     """Rebuild dataset, verdicts, figures and report of a study from its records; without a study the front page."""
     if study is None:
-        out.result(front=str(write_front_page(out)))
+        page = write_front(repository_root() / "results", every_study(), known_baselines())
+        say_place(out, "all studies", page)
+        out.result(front=str(page))
         return True
     folder = find_study(study)
     return conclude(folder, require_results(folder, results), out, every=every, papers=paper_figures).good
@@ -104,9 +106,6 @@ def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = Fal
         say(out, f"evidence: {compared - len(mismatches)} of {compared} runs are in it and byte-identical")
     print_mismatches(mismatches, out)
     say_place(out, "report", page)
-    home = repository_root() / "results"
-    if page.parent.resolve().parent == home.resolve():
-        write_front_page(out, folder)
     counts = tally(verdict.counted for verdict in verdicts)
     out.result(
         study=folder.study.name,
@@ -144,15 +143,6 @@ def write_from_evidence(place: Path, folder: StudyFolder) -> Path:
         build_valid(results.path, folder)
         judge(results.path, folder.study, folder.claims, folder.judged_by)
         return _write_report(results.path, folder)[1]
-
-
-def write_front_page(out: Console, opened: StudyFolder | None = None) -> Path:
-    """Write the front page of all reports; ``opened`` is a study that is already loaded."""
-    baselines = known_baselines()
-    studies = [opened if study == opened else study for study in every_study()]
-    page = write_front(repository_root() / "results", [one for one in studies if one], baselines)
-    say_place(out, "all studies", page)
-    return page
 
 
 def _write_report(results: Path, folder: StudyFolder) -> tuple[Evidenced | None, Path]:

@@ -94,6 +94,14 @@ class Dataset:
         )
 
     @cached_property
+    def runs_of(self) -> Mapping[str, list[Run]]:
+        """The runs by experiment."""
+        found: dict[str, list[Run]] = {}
+        for run in self.runs:
+            found.setdefault(run.experiment, []).append(run)
+        return found
+
+    @cached_property
     def flows(self) -> Mapping[str, tuple[Row, ...]]:
         """The rows of ``flows`` by run_id."""
         return self._by_run("flows")

@@ -23,7 +23,6 @@ from longfat.metrics.moderation import prior_of
 from longfat.metrics.orders import Median
 from longfat.metrics.registry import METRICS
 from longfat.metrics.statistics import Estimate, Prior, stratified
-from longfat.plan.model import PlannedRun
 from longfat.spec.runspec import Scalar
 
 Value = TypeVar("Value")
@@ -81,12 +80,10 @@ class Selection:
 
     def chosen(self, dataset: Dataset) -> list[Run]:
         """Return the lock entries that it selects, whatever their status."""
-        return [run for run in dataset.runs if self.selects(run)]
-
-    def selects(self, run: Run | PlannedRun) -> bool:
-        """Return whether it selects a run."""
-        held = (condition.holds(run.factors.get(name)) for name, condition in self.where)
-        return run.experiment == self.experiment and all(held)
+        found = [*dataset.runs_of.get(self.experiment, ())]
+        for name, condition in self.where:
+            found = [run for run in found if condition.holds(run.factors.get(name))]
+        return found
 
 
 @dataclass(frozen=True)

@@ -299,11 +299,10 @@ def values_in_study(study: Study) -> ValuesOf:
 def points_of(selection: Selection, study: Study) -> list[int]:
     """Return the indices of the experiment's points that a selection chooses."""
     points = experiment_named(selection.experiment, study).points
-    return [
-        place
-        for place, point in enumerate(points)
-        if all(condition.holds(point.factors.get(name)) for name, condition in selection.where)
-    ]
+    places = [*range(len(points))]
+    for name, condition in selection.where:
+        places = [place for place in places if condition.holds(points[place].factors.get(name))]
+    return places
 
 
 def experiment_named(name: str, study: Study) -> SweptExperiment:

@@ -324,7 +324,6 @@ class Report:
         own = {"lock": "lock.json", "verdicts": "verdicts.json", "data": "dataset/", "raw records": "raw/"}
         found = {text: address for text, address in own.items() if (self.results / address).exists()}
         if self.results.resolve().parent == (self.folder.path.parent.parent / "results").resolve():
-            found["all studies"] = "../index.html"
             readme = f"../../experiments/{self.folder.name}/README.md"
             found["README of the study"] = quote(readme, errors="surrogateescape")
         return found

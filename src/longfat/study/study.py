@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from longfat.spec.runspec import Card, Scalar
 from longfat.spec.units import Duration, Size
@@ -56,7 +57,7 @@ class SweptExperiment:
     points: tuple[Point, ...]
     derived: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def labels(self) -> dict[str, dict[Scalar, str]]:
         """The values of each factor as in the manifest, by their value in base units."""
         found: dict[str, dict[Scalar, str]] = {name: {} for name in self.factors}
@@ -65,7 +66,7 @@ class SweptExperiment:
                 found.setdefault(name, {})[point.factors[name]] = label
         return found
 
-    @property
+    @cached_property
     def flows(self) -> tuple[str, ...]:
         """The names of the flows at any point, in the manifest's order."""
         return self.names("flows")
@@ -177,7 +178,7 @@ def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> H
     stated = {
         name: value
         for layer in reversed(layers)
-        for name in type(layer).model_fields
+        for name in layer.model_fields_set
         if name not in ("sysctls", "per_host") and (value := getattr(layer, name)) is not None
     }
     sysctls = {name: value for layer in reversed(layers) for name, value in layer.sysctls.items()}
