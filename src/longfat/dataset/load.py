@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from longfat.dataset import columns
@@ -57,7 +58,6 @@ _RUN = {name: name for name in ("run_id", "experiment", "scenario", "repetition"
 _RUN["measured"] = "measured_sha256"
 
 Row = Mapping[str, Any]  # a row of a table, by column; None where the run does not have the value
-Filters = list[tuple[str, str, str]]  # of pyarrow: column, comparison, value; all must hold
 Columns = Mapping[str, npt.NDArray[np.generic]]  # of one length: a row of the table is one element of each
 
 
@@ -69,6 +69,25 @@ class Series:
     values: npt.NDArray[np.float64]
 
 
+class _Table:
+    """An open table with an index of its row groups by run. Raises OSError or ArrowInvalid."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = pq.ParquetFile(path)
+        self.groups: dict[str, list[int]] = {}
+        for group in range(self.file.num_row_groups):
+            for run_id in self.file.read_row_group(group, columns=["run_id"])["run_id"].unique().to_pylist():
+                self.groups.setdefault(run_id, []).append(group)
+
+    def rows(self, chosen: Mapping[str, str], columns: Sequence[str] | None) -> pa.Table:
+        """Return the rows in which columns have the chosen values, a run_id among them."""
+        read = None if columns is None else [*dict.fromkeys((*columns, *chosen))]
+        found = self.file.read_row_groups(self.groups.get(chosen["run_id"], []), columns=read, use_threads=False)
+        for name, value in chosen.items():
+            found = found.filter(pc.equal(found[name], value))
+        return found if columns is None else found.select(list(columns))
+
+
 @dataclass(frozen=True)
 class Dataset:
     """The tables under ``folder``."""
@@ -78,6 +97,10 @@ class Dataset:
     @cached_property
     def computed(self) -> dict[Hashable, object]:
         """Cached values of metrics, or the reasons for their absence."""
+        return {}
+
+    @cached_property
+    def _tables(self) -> dict[str, _Table]:
         return {}
 
     @cached_property
@@ -113,7 +136,7 @@ class Dataset:
 
     def columns_of(self, table: str, run_id: str) -> Columns:
         """Return the rows of a traffic kind's own table by column, in the order of recording."""
-        found = self._read(table, filters=_chosen(run_id, None))
+        found = self._read(table, chosen=_chosen(run_id, None))
         return {name: found[name].to_numpy() for name in found.column_names}
 
     def outstanding(self, run_id: str, flow: str | None = None) -> Series:
@@ -129,13 +152,13 @@ class Dataset:
 
         SOCKET_COLUMNS are the keys. ``dwnd_segments`` is NaN if the congestion control has no delay window.
         """
-        table = self._read("sockets", columns=list(SOCKET_COLUMNS), filters=_chosen(run_id, flow))
+        table = self._read("sockets", columns=list(SOCKET_COLUMNS), chosen=_chosen(run_id, flow))
         kinds = {name: _SOCKET_KINDS.get(name, np.int64) for name in SOCKET_COLUMNS}
         return {name: table[name].to_numpy().astype(kind) for name, kind in kinds.items()}
 
     def queues(self, run_id: str) -> Mapping[str, Series]:
         """Return the packets in the queue of each shaped interface, by its name."""
-        table = self._read("queues", columns=["interface", "t_us", "backlog_packets"], filters=_chosen(run_id, None))
+        table = self._read("queues", columns=["interface", "t_us", "backlog_packets"], chosen=_chosen(run_id, None))
         names = table["interface"].to_numpy()
         times, packets = (table[name].to_numpy().astype(np.float64) for name in ("t_us", "backlog_packets"))
         return {str(name): Series(times[names == name], packets[names == name]) for name in dict.fromkeys(names)}
@@ -148,7 +171,7 @@ class Dataset:
 
     def port_samples(self, run_id: str) -> Columns:
         """Return the samples of all shaped interfaces by column (PORT_COLUMNS), in order of time."""
-        table = self._read("queues", columns=list(PORT_COLUMNS), filters=_chosen(run_id, None)).drop_null()
+        table = self._read("queues", columns=list(PORT_COLUMNS), chosen=_chosen(run_id, None)).drop_null()
         return {name: table[name].to_numpy() for name in PORT_COLUMNS}
 
     @cached_property
@@ -167,22 +190,28 @@ class Dataset:
 
     def datagrams(self, run_id: str, udp: str) -> Series:
         """Return the received bytes of one UDP traffic over time, including IPv4 headers; empty if there is none."""
-        rows = self._read("datagrams", filters=[("run_id", "=", run_id), ("udp", "=", udp)])
+        rows = self._read("datagrams", chosen={"run_id": run_id, "udp": udp})
         return Series(*(rows[name].to_numpy().astype(np.float64) for name in ("t_us", "received_bytes")))
 
     def arrivals(self, run_id: str) -> Columns:
         """Return the packets received by each host by column (ARRIVAL_COLUMNS); empty if no queue marks."""
-        table = self._read("arrivals", columns=list(ARRIVAL_COLUMNS), filters=_chosen(run_id, None))
+        table = self._read("arrivals", columns=list(ARRIVAL_COLUMNS), chosen=_chosen(run_id, None))
         return {name: table[name].to_numpy() for name in ARRIVAL_COLUMNS}
 
     def _series(self, table: str, column: str, run_id: str, flow: str | None) -> Series:
-        rows = self._read(table, filters=_chosen(run_id, flow)).drop_null()
+        rows = self._read(table, chosen=_chosen(run_id, flow)).drop_null()
         return Series(rows["t_us"].to_numpy().astype(np.float64), rows[column].to_numpy().astype(np.float64))
 
-    def _read(self, table: str, *, columns: Sequence[str] | None = None, filters: Filters | None = None) -> pa.Table:
+    def _read(
+        self, table: str, *, columns: Sequence[str] | None = None, chosen: Mapping[str, str] | None = None
+    ) -> pa.Table:
         path = self.folder / f"{table}.parquet"
         try:
-            return pq.read_table(path, use_threads=False, columns=columns, filters=filters)
+            if chosen is None:
+                return pq.read_table(path, use_threads=False, columns=columns)
+            if table not in self._tables:
+                self._tables[table] = _Table(path)
+            return self._tables[table].rows(chosen, columns)
         except (OSError, pa.ArrowInvalid) as error:
             hint = "build it again with `longfat report STUDY`"
             raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
@@ -200,8 +229,8 @@ def load_dataset(results: Path) -> Dataset:
     return dataset
 
 
-def _chosen(run_id: str, flow: str | None) -> Filters:
-    return [("run_id", "=", run_id)] + ([("flow", "=", flow)] if flow else [])
+def _chosen(run_id: str, flow: str | None) -> Mapping[str, str]:
+    return {"run_id": run_id} | ({"flow": flow} if flow else {})
 
 
 def _factors(row: Mapping[str, Scalar | None]) -> dict[str, Scalar]:

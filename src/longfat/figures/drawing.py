@@ -84,7 +84,7 @@ def why_empty(plan: Plan, study: Study, spec: Spec) -> str:
     """Explain why a figure is empty."""
     planned = {run.experiment for run in plan.runs}
     missing = any(experiment not in planned for experiment in spec.experiments(study))
-    if missing or any(not any(map(one.selects, plan.runs)) for one in spec.selections(study)):
+    if missing or any(not one.among(plan.runs) for one in spec.selections(study)):
         return f"no run in this plan (profile {plan.profile})"
     return "no valid run"
 

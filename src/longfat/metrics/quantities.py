@@ -23,9 +23,11 @@ from longfat.metrics.moderation import prior_of
 from longfat.metrics.orders import Median
 from longfat.metrics.registry import METRICS
 from longfat.metrics.statistics import Estimate, Prior, stratified
+from longfat.plan.model import PlannedRun
 from longfat.spec.runspec import Scalar
 
 Value = TypeVar("Value")
+Planned = TypeVar("Planned", Run, PlannedRun)
 LEAST_RUNS = 2  # of a scenario: a single run shows no variation
 
 
@@ -80,7 +82,11 @@ class Selection:
 
     def chosen(self, dataset: Dataset) -> list[Run]:
         """Return the lock entries that it selects, whatever their status."""
-        found = [*dataset.runs_of.get(self.experiment, ())]
+        return self.among(dataset.runs_of.get(self.experiment, ()))
+
+    def among(self, runs: Iterable[Planned]) -> list[Planned]:
+        """Return the runs that it selects."""
+        found = [run for run in runs if run.experiment == self.experiment]
         for name, condition in self.where:
             found = [run for run in found if condition.holds(run.factors.get(name))]
         return found
