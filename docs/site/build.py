@@ -89,18 +89,22 @@ def add_reports(target: Path, studies: Sequence[StudyFolder]) -> None:
     """Write reports of the committed evidence, kept cards and the front page, with links to pages of the site."""
     results = target / "results"
     for study in studies:
-        place, manifest = results / study.name, target / study.path.relative_to(ROOT) / MANIFEST
+        manifest = target / study.path.relative_to(ROOT) / MANIFEST
         manifest.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(study.path / MANIFEST, manifest)
-        if (study.path / "evidence").exists():
+        places = report_places(study)
+        others = (f' <a href="../{place}/{REPORT}">stack {stack}</a>' for stack, place in places.items())
+        links = '<a href="../index.html">all studies</a>'
+        links += f' <a href="../../experiments/{study.name}/index.html">README of the study</a>'
+        links += "".join(others) if len(places) > 1 else ""
+        for stack, place in places.items():
             with tempfile.TemporaryDirectory(prefix="longfat-report-") as scratch:
-                report = write_from_evidence(Path(scratch) / study.name, study)
-                place.mkdir(parents=True, exist_ok=True)
-                readme = f"../../experiments/{study.name}/index.html"
-                links = f'<a href="../index.html">all studies</a> <a href="{readme}">README of the study</a>'
+                report = write_from_evidence(Path(scratch) / study.name, study, stack)
                 text = FILES.sub(rf"\1{links}\2", report.read_text(encoding="utf-8"), count=1)
-                (place / REPORT).write_text(text, encoding="utf-8")
+            (results / place).mkdir(parents=True, exist_ok=True)
+            (results / place / REPORT).write_text(text, encoding="utf-8")
         if study.has(FILE):
+            place = results / study.name
             cards, document = in_order(read_cards(study.path / CARDS)), card_document(study)
             (place / CARDS).mkdir(parents=True, exist_ok=True)
             for card in cards:
@@ -109,6 +113,14 @@ def add_reports(target: Path, studies: Sequence[StudyFolder]) -> None:
     front = write_front(results, studies, known_baselines())
     text = front.read_text(encoding="utf-8").replace(os.path.relpath(ROOT / "experiments", results), "../experiments")
     front.write_text(text.replace('/README.md"', '/index.html"').replace('.md"', '.html"'), encoding="utf-8")
+
+
+def report_places(study: StudyFolder) -> dict[str, str]:
+    """Return the folder of the report of each stack with evidence; the study's own stack comes first."""
+    own = study.header.stack
+    stacks = {path.name for path in (study.path / "evidence").glob("*/*")}
+    ordered = sorted(stacks, key=lambda stack: (stack != own, stack))
+    return {stack: study.name if stack == own else f"{study.name}-{stack}" for stack in ordered}
 
 
 def assemble(pages: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from evidenced import with_evidence
+from evidenced import files_of, with_evidence
 
 from longfat.data.study_folder import studies_in
 from longfat.report.markdown import BEGIN, END
@@ -62,6 +62,21 @@ def test_the_site_has_reports_of_the_committed_evidence_alone_and_a_front_page_t
         for link in re.findall(r'href="([^"#]+)"', page):
             written_by_mkdocs = link.endswith(".html") and "experiments/" in link
             assert written_by_mkdocs or (place / link).exists(), link
+
+
+def test_the_site_has_a_report_of_each_stack_with_evidence_and_they_lead_to_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = with_evidence(tmp_path, monkeypatch)
+    for file in files_of(study):
+        other = file.parents[2] / "linux-2.4" / file.parent.name / file.name
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text(file.read_text().replace('"stack":"modern"', '"stack":"linux-2.4"', 1))
+    monkeypatch.setattr(SITE, "ROOT", tmp_path)
+    SITE.add_reports(tmp_path / "site", studies_in(tmp_path / "experiments"))
+    for name in ("small", "small-linux-2.4"):
+        page = (tmp_path / "site/results" / name / "report.html").read_text()
+        assert all(f'href="../{other}/report.html">stack ' in page for other in ("small", "small-linux-2.4"))
 
 
 UNIT = r"(?:[MG]b/s|%(?!\w)|GB|[mu]?s|times|points|segments|packets|frames)(?!\w)"

@@ -136,10 +136,10 @@ def build_tables(results: Path, folder: StudyFolder, events: EventSink) -> Datas
     return counts
 
 
-def write_from_evidence(place: Path, folder: StudyFolder) -> Path:
-    """Write the report of a study's committed evidence, without any run, into a new folder; return the page."""
+def write_from_evidence(place: Path, folder: StudyFolder, stack: str) -> Path:
+    """Write the report of the committed evidence of a stack, without any run, into a new folder; return the page."""
     with open_results(place) as results:
-        write_lock(resolve(folder, Choices(), {"backend": DEFAULT_BACKEND}), results.lock)
+        write_lock(resolve(folder, Choices(stack=stack), {"backend": DEFAULT_BACKEND}), results.lock)
         build_valid(results.path, folder)
         judge(results.path, folder.study, folder.claims, folder.judged_by)
         return _write_report(results.path, folder)[1]
