@@ -116,7 +116,7 @@ def causes_of(cards: Sequence[Card], document: CardDocument) -> str:
 def _evaluated(
     folder: StudyFolder, name: str, document: CardDocument, profile: str, jobs: int | None, home: Path, console: Console
 ) -> Card:
-    """Execute the missing runs, judge, write the report with the runs, and measure."""
+    """Execute the missing runs, judge the claims, write the report, and return the card."""
     with open_results(home) as results, listen(results, console) as events:
         run_study(folder, Choices(profile), Machine(jobs=jobs), results, events)
         build_tables(results.path, folder, events)

@@ -31,7 +31,7 @@ from longfat.evidence.judged import evidence_of
 from longfat.evidence.required_values import required_selections
 from longfat.evidence.rows import Row
 from longfat.evidence.store import baselines_with_evidence, read_rows
-from longfat.evidence.stored_dataset import Planned
+from longfat.evidence.stored_dataset import Ground, Planned
 from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.results import open_results
 from longfat.plan import build_plan
@@ -171,8 +171,12 @@ def rows_that_count(folder: StudyFolder, baselines: list[Baseline]) -> Iterator[
     rows = read_rows(folder.path, folder.study.name, baseline)
     for stack in sorted({place.stack for place in rows}):
         one = evidence_of(folder, baselines, baseline=baseline, stack=stack, rows=rows)
-        for ground in one.grounds if one else ():
-            yield from (Kept(folder, ground.planned, row) for of in ground.rows.values() for row in of)
+        yield from _kept(folder, one.grounds if one else ())
+
+
+def _kept(folder: StudyFolder, grounds: Iterable[Ground]) -> Iterator[Kept]:
+    for ground in grounds:
+        yield from (Kept(folder, ground.planned, row) for of in ground.rows.values() for row in of)
 
 
 def print_mismatches(mismatches: Sequence[Mismatch], console: Console) -> None:
@@ -225,11 +229,12 @@ def compare_results(place: Path, folder: StudyFolder) -> tuple[int, list[Mismatc
     plan, dataset = read_lock(place / "lock.json"), load_dataset(place)
     runs = {(run.scenario, run.repetition): run for run in dataset.runs if run.status in ("ok", "invalid")}
     specs = {(run.scenario, run.repetition): run.spec for run in plan.runs}
+    evidence = evidence_of(folder, known_baselines(), stack=plan.stack, profile=plan.profile)
+    same = evidence is not None and evidence.backend == plan.pins["backend"]
     pairs = []
-    for one in rows_that_count(folder, known_baselines()):
-        key, of = (one.row.scenario, one.row.repetition), one.planned
-        same = (of.stack, of.profile, of.backend) == (plan.stack, plan.profile, plan.pins["backend"])
-        run = of.run(*key) if same and key in runs else None
+    for one in _kept(folder, evidence.grounds if evidence and same else ()):
+        key = one.row.scenario, one.row.repetition
+        run = one.planned.run(*key) if key in runs else None
         # A run of another seed or of an older manifest has another spec.
         if run is not None and dataclasses.replace(specs[key], pins=run.spec.pins).run_id == run.run_id:
             pairs.append((one, runs[key]))

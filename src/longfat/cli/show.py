@@ -246,7 +246,7 @@ def _setting_rows(settings: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, 
 
 def _metric_rows(metrics: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for name, value in metrics.items():
-        one = METRICS.get(name.partition("@")[0])  # names in the evidence have the definition, too
+        one = METRICS.get(name.partition("@")[0])  # in the evidence a name is METRIC@DEFINITION
         text = f"{value:.6g}" if isinstance(value, float) else str(value)
         yield name, f"{text} {one.unit if one else ''}".rstrip()
 

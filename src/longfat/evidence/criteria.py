@@ -48,7 +48,7 @@ class Recorded:
         data = json.loads(line)
         one = cls(str(data["claim"]), str(data["day"]), int(data["rows"]), dict(data["criterion"]))
         if data["sha256"] != one.sha256:
-            raise ValueError("its criterion does not have its digest")
+            raise ValueError("sha256 is not the digest of the criterion")
         return one
 
 

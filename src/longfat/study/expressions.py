@@ -52,7 +52,7 @@ def parse(text: str, start: Start) -> Tree[Token]:
     while level:  # the tree's readers are recursive
         level, depth = [one for node in level for one in node.children if isinstance(one, Tree)], depth + 1
     if depth > MOST_LEVELS:
-        raise ExpressionError(f"more than {MOST_LEVELS} operations or parentheses depend on each other")
+        raise ExpressionError(f"more than {MOST_LEVELS} operations or parentheses are nested")
     return tree
 
 

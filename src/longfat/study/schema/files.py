@@ -32,7 +32,7 @@ class StudyFile:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The file's name."""
         return self.path.name
 
     @property
