@@ -30,7 +30,7 @@ SOCKET_COLUMNS = (
     *("srtt_us", "min_rtt_us", "retrans_total", "lost_segments", "bytes_acked", "delivered_segments"),
     "dwnd_segments",
 )
-_SOCKET_KINDS: Mapping[str, type] = {"flow": object, "dwnd_segments": np.float64}
+_SOCKET_KINDS: Mapping[str, type] = {"flow": str, "dwnd_segments": np.float64}
 
 PORT_COLUMNS = ("t_us", "node", "interface", "sent_bytes", "capacity_bits")
 ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
@@ -104,6 +104,11 @@ class Dataset:
         return {}
 
     @cached_property
+    def _samples(self) -> dict[tuple[str, str | None], Columns]:
+        """The samples that were read last; metrics often read them twice."""
+        return {}
+
+    @cached_property
     def impossible(self) -> dict[str, set[str]]:
         """Reasons why values of metrics are impossible, by run_id."""
         return {}
@@ -152,9 +157,12 @@ class Dataset:
 
         SOCKET_COLUMNS are the keys. ``dwnd_segments`` is NaN if the congestion control has no delay window.
         """
-        table = self._read("sockets", columns=list(SOCKET_COLUMNS), chosen=_chosen(run_id, flow))
-        kinds = {name: _SOCKET_KINDS.get(name, np.int64) for name in SOCKET_COLUMNS}
-        return {name: table[name].to_numpy().astype(kind) for name, kind in kinds.items()}
+        if (run_id, flow) not in self._samples:
+            table = self._read("sockets", columns=list(SOCKET_COLUMNS), chosen=_chosen(run_id, flow))
+            kinds = {name: _SOCKET_KINDS.get(name, np.int64) for name in SOCKET_COLUMNS}
+            self._samples.clear()
+            self._samples[run_id, flow] = {name: table[name].to_numpy().astype(kind) for name, kind in kinds.items()}
+        return self._samples[run_id, flow]
 
     def queues(self, run_id: str) -> Mapping[str, Series]:
         """Return the packets in the queue of each shaped interface, by its name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +93,15 @@ class Point:
 Points = Sequence[Point]
 
 
+def rows_by(flows: npt.NDArray[Any], streams: npt.NDArray[Any]) -> dict[tuple[str, int], npt.NDArray[np.intp]]:
+    """Return the indices of the rows of each flow and stream, in the order of the rows; the pairs are sorted."""
+    names, of = np.unique(flows, return_inverse=True)
+    order = np.lexsort((streams, of))
+    changes = np.flatnonzero((np.diff(of[order]) != 0) | (np.diff(streams[order]) != 0)) + 1
+    groups = np.split(order, changes) if len(order) else []
+    return {(str(names[of[own[0]]]), int(streams[own[0]])): own for own in groups}
+
+
 @dataclass(frozen=True)
 class Port:
     """Samples of a shaped port, by time in microseconds: bytes sent so far, and bits that could have been sent."""
@@ -150,12 +159,12 @@ class RunData:
         ticks = np.unique(table["t_us"][~closed])
         interval_us = float(np.diff(ticks).min()) if len(ticks) > 1 else np.inf
         found = {}
-        for name, stream in sorted(set(zip(table["flow"].tolist(), table["stream"].tolist(), strict=True))):
-            own = (table["flow"] == name) & (table["stream"] == stream)
-            began_us = max(starts.get(name, 0.0), float(table["t_us"][own][0]) - interval_us)
-            columns = {name: table[column][own & ~closed].astype(np.float64) for name, column in _COLUMNS.items()}
-            ends = table["t_us"][own & closed], table["bytes_acked"][own & closed]
-            end = (float(ends[0][-1]), float(ends[1][-1])) if len(ends[0]) else None
+        for (name, stream), own in rows_by(table["flow"], table["stream"]).items():
+            began_us = max(starts.get(name, 0.0), float(table["t_us"][own[0]]) - interval_us)
+            is_closed = closed[own]
+            open_, ended = own[~is_closed], own[is_closed]
+            columns = {name: table[column][open_].astype(np.float64) for name, column in _COLUMNS.items()}
+            end = (float(table["t_us"][ended[-1]]), float(table["bytes_acked"][ended[-1]])) if len(ended) else None
             found[name, stream] = Samples(**columns, began_us=began_us, end=end)
         if not found:
             raise NoValue("no socket was sampled")
