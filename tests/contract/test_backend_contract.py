@@ -92,9 +92,11 @@ def traits(backend: Backend) -> Traits:
 def spec(backend: Backend, traits: Traits) -> RunSpec:
     """A run that the backend can do: a path with a delay, in real time a cable, as kernels lack netem.
 
-    It has a drop and a capture where the backend has these.
+    It has a drop and a capture where the backend has these, and in real time UDP traffic.
     """
     spec = cable_spec() if traits.clock == "real" else delay_spec()
+    if traits.clock == "real":
+        spec = dataclasses.replace(spec, udp=(Udp("steady", "client1", "server", 2_000_000, 1_000_000),))
     if Feature.DROPS not in traits.can:
         ends = ((link.a, link.b) for link in spec.links)
         links = (Link(*map(without_drops, pair), link.mtu_bytes) for pair, link in zip(ends, spec.links, strict=True))
@@ -282,6 +284,18 @@ def test_a_captured_flow_has_its_whole_capture_and_the_series_from_it(
     assert all(0 < int(row["bytes_per_s"]) < 1e9 / 8 for row in read_csv(throughput))
     count = read_json(folder / "achieved.json")["capture"]["stream1"]
     assert count == {"captured": count["captured"], "dropped": 0, "removed": 0}
+
+
+def test_udp_traffic_has_what_its_sender_sent_and_what_arrived(folder: Path, spec: RunSpec) -> None:
+    reports = read_json(folder / "udp.json") if spec.udp else []
+    assert [report["udp"] for report in reports] == [one.name for one in spec.udp]
+    for report in reports:
+        assert report["due_packets"] == 167  # 2 Mbit/s for a second, in packets of 1500 bytes
+        assert report["sent_packets"] == pytest.approx(report["due_packets"], abs=2)
+        assert 0 < report["received_packets"] <= report["arrived_packets"] <= report["sent_packets"]
+        rows = read_csv(folder / "datagrams.csv")
+        assert list(rows[0]) == ["t_us", "udp", "received_packets", "received_bytes"]
+        assert int(rows[-1]["received_packets"]) <= report["arrived_packets"]
 
 
 def test_counters_and_iperf_texts_are_kept_where_there_are_hosts(folder: Path, spec: RunSpec, traits: Traits) -> None:

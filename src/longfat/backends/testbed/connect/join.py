@@ -20,9 +20,13 @@ from longfat.system.errors import RigError
 from longfat.system.files import read_plain
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")
+UDP_COLUMNS = (
+    *("udp", "sender", "receiver", "start_us", "end_us", "packet_bytes", "due_packets"),
+    *("sent_packets", "received_packets", "arrived_packets"),
+)
 MAX_LINE = 1 << 16
 MAX_BYTES = 256 << 20
-TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.csv")
+TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.csv", "datagrams.csv")
 
 
 def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us: Mapping[str, int]) -> None:
@@ -43,6 +47,8 @@ def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us
         write_json(folder / "achieved.json", achieved)
         write_json(folder / "counters.json", _union([_read(part / "counters.json") for part in parts.values()]))
         write_json(folder / "environment.json", _read(next(iter(parts.values())) / "environment.json"))
+        if spec.udp:
+            write_json(folder / "udp.json", [*_joined_udp(spec, [_read(part / "udp.json") for part in parts.values()])])
         write_reports(spec, folder)
         ends = [_read(part / "outcome.json")["end_us"] for part in parts.values()]
         write_json(folder / "outcome.json", {"status": "ok", "reason": None, "end_us": max(ends)})
@@ -67,6 +73,15 @@ def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str
         "cpu_pressure_us": max(pressures, default=None),
         "memory_pressure": sum(part.get("memory_pressure", 0) for part in parts),
     }
+
+
+def _joined_udp(spec: RunSpec, parts: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the report of each UDP traffic from what its ends know. Raises KeyError if no host has an end's numbers."""
+    for number in range(len(spec.udp)):
+        ends: dict[str, Any] = {}
+        for part in parts:
+            ends |= part[number]
+        yield {name: ends[name] for name in UDP_COLUMNS}
 
 
 def _union(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
