@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from conftest import cable_spec
 
 from longfat.backends.testbed.connect.join import join_parts
+from longfat.spec.runspec import Udp
+from longfat.system.errors import RigError
 
 REPORT = Path(__file__).parents[1] / "data" / "iperf-2.1.8-one-stream.csv"
 
@@ -69,3 +72,32 @@ def test_the_parts_of_all_hosts_become_one_run(parts: dict[str, Path], run_folde
     (flow,) = json.loads((run_folder / "flows.json").read_text())
     assert flow["bytes_sent"] == flow["bytes_received"] > 0
     assert json.loads((run_folder / "outcome.json").read_text()) == {"status": "ok", "reason": None, "end_us": 7}
+
+
+SENT, ARRIVED = {"sent_packets": 9}, {"received_packets": 7, "arrived_packets": 8}
+
+
+@pytest.mark.parametrize(
+    ("sender", "receiver", "reason"),
+    [
+        (SENT, ARRIVED, None),
+        ({}, ARRIVED, "sent_packets of steady is None"),
+        (SENT, {"received_packets": 7}, "arrived_packets of steady is None"),
+        (SENT | {"arrived_packets": 8}, ARRIVED, "two hosts report arrived_packets"),
+        ({"sent_packets": "9"}, ARRIVED, "sent_packets of steady is '9'"),
+        ({"sent_packets": -1}, ARRIVED, "sent_packets of steady is -1"),
+    ],
+)
+def test_both_ends_of_udp_traffic_count_packets_and_each_number_is_of_one_host(
+    sender: dict[str, object], receiver: dict[str, object], reason: str | None, parts: dict[str, Path], run_folder: Path
+) -> None:
+    spec = dataclasses.replace(cable_spec(), udp=(Udp("steady", "client1", "server", 2_000_000, 1_000_000),))
+    for host, counted in {"sender": sender, "receiver": receiver}.items():
+        (parts[host] / "udp.json").write_text(json.dumps([counted]))
+    if reason:
+        with pytest.raises(RigError, match=reason):
+            join_parts(spec, parts, run_folder, {})
+        return
+    join_parts(spec, parts, run_folder, {})
+    (report,) = json.loads((run_folder / "udp.json").read_text())
+    assert report.items() >= (SENT | ARRIVED | {"udp": "steady", "packet_bytes": 1500, "due_packets": 167}).items()

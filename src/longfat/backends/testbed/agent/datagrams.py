@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host's part of the UDP traffic of a run: the senders and the receiving sockets that are here.
 
-The guest's module has both ends of all traffic. A host's udp.json has what its ends know, and
+The guest's module has both ends of all traffic. A host's udp.json has the packets that its ends counted, and
 ``longfat.backends.testbed.connect.join`` makes the run's.
 """
 
@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from longfat.guest import udp
-from longfat.guest.files import report_of
 from longfat.guest.kinds import udp as kind
 from longfat.guest.processes import end_with_run
 from longfat.guest.program import CODE
@@ -56,8 +55,7 @@ class Traffic(kind.Traffic):
         self._senders[one.name] = end_with_run(self._context.cleanup, process)
 
     def _report(self, one: Udp, arrived: dict[str, int]) -> dict[str, Any]:
-        found = report_of("udp", one) | {"packet_bytes": self._mtu_bytes}
-        found["due_packets"] = round(udp.due_bytes(dataclasses.asdict(one), one.duration_us / 1e6) / self._mtu_bytes)
+        found = {}
         if self._context.here(one.sender):
             sent_bytes = int((self._context.folder / f"{one.name}.udp.txt").read_text())
             found["sent_packets"] = sent_bytes // self._mtu_bytes

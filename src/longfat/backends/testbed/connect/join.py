@@ -6,6 +6,7 @@ Loses nothing: two parts with the same entry are an error.
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import json
 import shutil
@@ -13,17 +14,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from longfat.guest.files import write_json
+from longfat.guest.files import report_of, write_json
 from longfat.guest.kinds.kind import write_reports
+from longfat.guest.udp import due_bytes
+from longfat.spec.network import smallest_mtu_bytes
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
 from longfat.system.files import read_plain
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")
-UDP_COLUMNS = (
-    *("udp", "sender", "receiver", "start_us", "end_us", "packet_bytes", "due_packets"),
-    *("sent_packets", "received_packets", "arrived_packets"),
-)
+COUNTED = ("sent_packets", "received_packets", "arrived_packets")  # of UDP traffic, by the host of an end
+MAX_PACKETS = 1 << 53
 MAX_LINE = 1 << 16
 MAX_BYTES = 256 << 20
 TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.csv", "datagrams.csv")
@@ -76,12 +77,20 @@ def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _joined_udp(spec: RunSpec, parts: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the report of each UDP traffic from what its ends know. Raises KeyError if no host has an end's numbers."""
-    for number in range(len(spec.udp)):
-        ends: dict[str, Any] = {}
-        for part in parts:
-            ends |= part[number]
-        yield {name: ends[name] for name in UDP_COLUMNS}
+    """Yield the report of each UDP traffic with the packets that its ends counted.
+
+    Raises ValueError on a number that is none, or that two hosts or no host reports.
+    """
+    packet_bytes = smallest_mtu_bytes(spec)
+    for number, one in enumerate(spec.udp):
+        counted = _union([part[number] for part in parts])
+        due = round(due_bytes(dataclasses.asdict(one), one.duration_us / 1e6) / packet_bytes)
+        found = report_of("udp", one) | {"packet_bytes": packet_bytes, "due_packets": due}
+        for name in COUNTED:
+            if type(count := counted.get(name)) is not int or not 0 <= count < MAX_PACKETS:
+                raise ValueError(f"{name} of {one.name} is {count!r}")
+            found[name] = count
+        yield found
 
 
 def _union(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
