@@ -27,7 +27,7 @@ from longfat.plan.model import PlannedRun
 from longfat.spec.runspec import Scalar
 
 Value = TypeVar("Value")
-Planned = TypeVar("Planned", Run, PlannedRun)
+AnyRun = TypeVar("AnyRun", Run, PlannedRun)
 LEAST_RUNS = 2  # of a scenario: a single run shows no variation
 
 
@@ -84,7 +84,7 @@ class Selection:
         """Return the lock entries that it selects, whatever their status."""
         return self.among(dataset.runs_of.get(self.experiment, ()))
 
-    def among(self, runs: Iterable[Planned]) -> list[Planned]:
+    def among(self, runs: Iterable[AnyRun]) -> list[AnyRun]:
         """Return the runs that it selects."""
         found = [run for run in runs if run.experiment == self.experiment]
         for name, condition in self.where:
