@@ -92,11 +92,14 @@ def traits(backend: Backend) -> Traits:
 def spec(backend: Backend, traits: Traits) -> RunSpec:
     """A run that the backend can do: a path with a delay, in real time a cable, as kernels lack netem.
 
-    It has a drop and a capture where the backend has these, and in real time UDP traffic.
+    It has a drop and a capture where the backend has these, in real time UDP traffic, and web users if possible.
     """
     spec = cable_spec() if traits.clock == "real" else delay_spec()
     if traits.clock == "real":
         spec = dataclasses.replace(spec, udp=(Udp("steady", "client1", "server", 2_000_000, 1_000_000),))
+        if Web.what in traits.can:
+            users = Web("surf", "client1", "server", 20, "reno", 1_000_000, off_ppm=10_000)
+            spec = dataclasses.replace(spec, web=(users,))
     if Feature.DROPS not in traits.can:
         ends = ((link.a, link.b) for link in spec.links)
         links = (Link(*map(without_drops, pair), link.mtu_bytes) for pair, link in zip(ends, spec.links, strict=True))
@@ -296,6 +299,17 @@ def test_udp_traffic_has_what_its_sender_sent_and_what_arrived(folder: Path, spe
         rows = read_csv(folder / "datagrams.csv")
         assert list(rows[0]) == ["t_us", "udp", "received_packets", "received_bytes"]
         assert int(rows[-1]["received_packets"]) <= report["arrived_packets"]
+
+
+def test_web_users_get_replies_from_a_server_with_the_declared_algorithm(folder: Path, spec: RunSpec) -> None:
+    reports = read_json(folder / "web.json") if spec.web else []
+    assert [report["web"] for report in reports] == [one.name for one in spec.web]
+    for report in reports:
+        assert report["replies"] > 0 and report["bytes_received"] > 0
+        assert report["errors"] == {}
+    if spec.web:
+        seen = read_json(folder / "achieved.json")["web"]
+        assert seen == [{"web": one.name, "ccas": [one.cca]} for one in spec.web]
 
 
 def test_counters_and_iperf_texts_are_kept_where_there_are_hosts(folder: Path, spec: RunSpec, traits: Traits) -> None:

@@ -11,7 +11,7 @@ import pytest
 from conftest import cable_spec
 
 from longfat.backends.testbed.connect.join import join_parts
-from longfat.spec.runspec import Udp
+from longfat.spec.runspec import Udp, Web
 from longfat.system.errors import RigError
 
 REPORT = Path(__file__).parents[1] / "data" / "iperf-2.1.8-one-stream.csv"
@@ -24,7 +24,7 @@ def part(folder: Path, node: str, end: str, *, pressure: int | None, rows: list[
     (folder / "iperf" / f"stream1.{end}.txt").write_text(REPORT.read_text())
     (folder / "sockets.csv").write_text("".join(f"{line}\n" for line in ["t_us,flow", *rows]))
     flow = {"flow": "stream1", "cca": "reno"}
-    achieved = {
+    achieved: dict[str, object] = {
         "nodes": {node: {"sysctls": {}}},
         "interfaces": [{"node": node, "interface": f"{node}-eth0"}],
         "flows": [flow] if end == "client" else [],
@@ -101,3 +101,43 @@ def test_both_ends_of_udp_traffic_count_packets_and_each_number_is_of_one_host(
     join_parts(spec, parts, run_folder, {})
     (report,) = json.loads((run_folder / "udp.json").read_text())
     assert report.items() >= (SENT | ARRIVED | {"udp": "steady", "packet_bytes": 1500, "due_packets": 167}).items()
+
+
+SURF = Web("surf", "client1", "server", 20, "cubic", 1_000_000)
+FOUND = {"bytes_received": 5000, "replies": 3, "unfinished": 1, "mean_reply_us": 700, "errors": {"timeout": 2}}
+
+
+@pytest.mark.parametrize(
+    ("servers", "found", "reason"),
+    [
+        (["surf"], FOUND, None),
+        (["surf"], FOUND | {"mean_reply_us": None, "errors": {}}, None),
+        ([], FOUND, "the servers whose algorithms were read are none"),
+        (["surf", "surf"], FOUND, "the servers whose algorithms were read are surf, surf"),
+        (["surf"], FOUND | {"replies": "3"}, "replies of surf is '3'"),
+        (["surf"], FOUND | {"unfinished": True}, "unfinished of surf is True"),
+        (["surf"], FOUND | {"bytes_received": -1}, "bytes_received of surf is -1"),
+        (["surf"], FOUND | {"mean_reply_us": 0.5}, "mean_reply_us of surf is 0.5"),
+        (["surf"], FOUND | {"errors": {"timeout": None}}, "timeout of surf is None"),
+        (["surf"], FOUND | {"errors": 2}, "AttributeError"),
+        (["surf"], {"replies": 3}, "KeyError"),
+    ],
+)
+def test_web_traffic_has_the_algorithms_of_one_server_and_the_counts_of_its_users(
+    servers: list[str], found: dict[str, object], reason: str | None, parts: dict[str, Path], run_folder: Path
+) -> None:
+    spec = dataclasses.replace(cable_spec(), web=(SURF,))
+    for folder in parts.values():
+        (folder / "web").mkdir()
+    (parts["receiver"] / "web/surf.users.json").write_text(json.dumps(found))
+    achieved = json.loads((parts["sender"] / "achieved.json").read_text())
+    achieved["web"] = [{"web": name, "ccas": ["cubic"]} for name in servers]
+    (parts["sender"] / "achieved.json").write_text(json.dumps(achieved))
+    if reason:
+        with pytest.raises(RigError, match=reason):
+            join_parts(spec, parts, run_folder, {})
+        return
+    join_parts(spec, parts, run_folder, {})
+    (report,) = json.loads((run_folder / "web.json").read_text())
+    assert report.items() >= (found | {"web": "surf", "cca": "cubic"}).items()
+    assert json.loads((run_folder / "achieved.json").read_text())["web"] == [{"web": "surf", "ccas": ["cubic"]}]

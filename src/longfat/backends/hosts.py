@@ -32,7 +32,7 @@ from longfat.guest.host_kernel import FEATURES, needed_features
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
 from longfat.spec.gates import Evidence, Gate
 from longfat.spec.gates.settings import mtu_holds, offloads_hold, queue_holds, rate_and_delay_hold, sysctls_hold
-from longfat.spec.runspec import Ping, RunSpec, Udp
+from longfat.spec.runspec import Ping, RunSpec, Udp, Web
 from longfat.system.errors import RigError, StudyError
 
 TRAITS = {
@@ -41,7 +41,7 @@ TRAITS = {
         can=frozenset(
             {
                 *(Feature.TRANSFERS, Feature.CAPTURE, Feature.DROPS, Feature.RED, Feature.QUEUES),
-                *(Feature.IMPAIRMENTS, Feature.RATES, Ping.what, Udp.what),
+                *(Feature.IMPAIRMENTS, Feature.RATES, Ping.what, Udp.what, Web.what),
             }
         ),
         lab=True,

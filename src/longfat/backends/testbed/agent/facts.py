@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 import subprocess
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ NICS = "/usr/local/sbin/longfat-nics"  # infra/ansible/roles/data_plane
 PROGRAMS = {
     "ethtool": ("ethtool", "--version"),
     "iperf": ("iperf", "--version"),
+    "nginx": ("nginx", "-v"),
     "tc": ("tc", "-Version"),
     "tcpdump": ("tcpdump", "--version"),
     "tcptrace": ("tcptrace", "-v"),
@@ -29,7 +31,11 @@ def look() -> dict[str, Any]:
     return {
         "kernel": {key: sorted(value) if isinstance(value, frozenset) else value for key, value in kernel.items()},
         "build": build(),
-        "programs": {name: version(command) for name, command in PROGRAMS.items()} | {"mininet": mininet_version()},
+        "programs": {
+            **{name: version(command) for name, command in PROGRAMS.items()},
+            "mininet": module_version("mininet.net", "VERSION"),
+            "pycurl": module_version("pycurl", "version"),
+        },
         "sysctls": sysctl_names(),
         "cards": cards(),
     }
@@ -50,13 +56,12 @@ def version(command: tuple[str, ...]) -> str | None:
     return next((line.strip() for line in lines if any(letter.isdigit() for letter in line)), "")
 
 
-def mininet_version() -> str | None:
-    """Return the version of Mininet, or None without it."""
+def module_version(module: str, name: str) -> str | None:
+    """Return the version of a Python module, which it has as ``name``, or None without the module."""
     try:
-        from mininet.net import VERSION
+        return str(getattr(import_module(module), name))
     except ImportError:
         return None
-    return str(VERSION)
 
 
 def sysctl_names() -> list[str]:

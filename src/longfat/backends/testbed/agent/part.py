@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from longfat.backends.testbed.agent import datagrams
+from longfat.backends.testbed.agent import datagrams, web
 from longfat.guest.container_init import LATE_US
 from longfat.guest.echo import Echo
 from longfat.guest.kinds import kind
@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
     for name in ("raw", "scratch"):
         (folder / name).mkdir()
     spec = RunSpec.from_dict(order["spec"])
-    kind._MODULES["udp"] = datagrams  # its ends may be on two hosts
+    kind._MODULES |= {"udp": datagrams, "web": web}  # the ends may be on two hosts
     try:
         run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part_of(order), Lines(spec))
     except OSError as error:  # the outcome could not be written

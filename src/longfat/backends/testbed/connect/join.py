@@ -24,7 +24,7 @@ from longfat.system.files import read_plain
 
 FOLDERS = ("iperf", "captures", "outstanding", "throughput")
 COUNTED = ("sent_packets", "received_packets", "arrived_packets")  # of UDP traffic, by the host of an end
-MAX_PACKETS = 1 << 53
+MAX_COUNT = 1 << 53
 MAX_LINE = 1 << 16
 MAX_BYTES = 256 << 20
 TABLES = ("sockets.csv", "cca_state.csv", "queues.csv", "arrivals.csv", "pings.csv", "datagrams.csv")
@@ -37,7 +37,7 @@ def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us
     unreadable, or if two hosts report the same flow or node.
     """
     try:
-        for name in FOLDERS:
+        for name in (*FOLDERS, *(["web"] if spec.web else [])):
             _gather_files(name, parts, folder / name)
         for name in TABLES:
             _merge_tables([part / name for part in parts.values() if (part / name).exists()], folder / name)
@@ -50,6 +50,7 @@ def join_parts(spec: RunSpec, parts: Mapping[str, Path], folder: Path, shares_us
         write_json(folder / "environment.json", _read(next(iter(parts.values())) / "environment.json"))
         if spec.udp:
             write_json(folder / "udp.json", [*_joined_udp(spec, [_read(part / "udp.json") for part in parts.values()])])
+        _require_web(spec, folder, achieved)
         write_reports(spec, folder)
         ends = [_read(part / "outcome.json")["end_us"] for part in parts.values()]
         write_json(folder / "outcome.json", {"status": "ok", "reason": None, "end_us": max(ends)})
@@ -69,6 +70,11 @@ def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str
         "nodes": _union([part["nodes"] for part in parts]),
         "interfaces": [interface for part in parts for interface in part["interfaces"]],
         "flows": sorted(flows, key=lambda flow: order.index(flow["flow"])),
+        "web": [
+            {"web": str(one["web"]), "ccas": [str(cca) for cca in one["ccas"]]}
+            for part in parts
+            for one in part.get("web", [])
+        ],
         "receive_buffers": _union([part.get("receive_buffers", {}) for part in parts]),
         "capture": _union([part.get("capture", {}) for part in parts]),
         "cpu_pressure_us": max(pressures, default=None),
@@ -86,11 +92,27 @@ def _joined_udp(spec: RunSpec, parts: Sequence[Any]) -> Iterator[dict[str, Any]]
         counted = _union([part[number] for part in parts])
         due = round(due_bytes(dataclasses.asdict(one), one.duration_us / 1e6) / packet_bytes)
         found = report_of("udp", one) | {"packet_bytes": packet_bytes, "due_packets": due}
-        for name in COUNTED:
-            if type(count := counted.get(name)) is not int or not 0 <= count < MAX_PACKETS:
-                raise ValueError(f"{name} of {one.name} is {count!r}")
-            found[name] = count
-        yield found
+        _require_counts(one.name, {name: counted.get(name) for name in COUNTED})
+        yield found | {name: counted[name] for name in COUNTED}
+
+
+def _require_web(spec: RunSpec, folder: Path, achieved: Mapping[str, Any]) -> None:
+    """Raise ValueError unless one host read the algorithms of each web server, and the users have counts."""
+    if (seen := sorted(one["web"] for one in achieved["web"])) != sorted(one.name for one in spec.web):
+        raise ValueError(f"the servers whose algorithms were read are {', '.join(seen) or 'none'}")
+    for one in spec.web:
+        found = _read(folder / f"web/{one.name}.users.json")
+        _require_counts(one.name, {name: found[name] for name in ("bytes_received", "replies", "unfinished")})
+        _require_counts(one.name, dict(found["errors"].items()))
+        if found["mean_reply_us"] is not None:
+            _require_counts(one.name, {"mean_reply_us": found["mean_reply_us"]})
+
+
+def _require_counts(traffic: str, counts: Mapping[str, Any]) -> None:
+    """Raise ValueError unless each member is a count."""
+    for name, count in counts.items():
+        if type(count) is not int or not 0 <= count < MAX_COUNT:
+            raise ValueError(f"{name} of {traffic} is {count!r}")
 
 
 def _union(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
