@@ -103,7 +103,7 @@ def _require_web(spec: RunSpec, folder: Path, achieved: Mapping[str, Any]) -> No
     for one in spec.web:
         found = _read(folder / f"web/{one.name}.users.json")
         _require_counts(one.name, {name: found[name] for name in ("bytes_received", "replies", "unfinished")})
-        _require_counts(one.name, dict(found["errors"].items()))
+        _require_counts(one.name, found["errors"])
         if found["mean_reply_us"] is not None:
             _require_counts(one.name, {"mean_reply_us": found["mean_reply_us"]})
 
