@@ -98,6 +98,12 @@ def test_no_file_of_the_image_has_the_time_of_its_build(archive: Path) -> None:
     assert times == {epoch}
 
 
+def test_each_debian_package_of_the_image_has_its_copyright_file(docker: Docker, image: str) -> None:
+    script = "for one in $(dpkg-query -f '${Package} ' -W); do test -s /usr/share/doc/$one/copyright || echo $one; done"
+    done = docker(*UNPRIVILEGED, "--entrypoint", "sh", image, "-c", f"{script}; dpkg-query -W | wc -l")
+    assert int(done.stdout) > 80  # and no name before it
+
+
 def test_the_image_lists_its_software(docker: Docker, image: str) -> None:
     done = docker(*UNPRIVILEGED, "--entrypoint", "cat", image, "/opt/longfat/system/sbom.spdx.json")
     names = {one["name"] for one in json.loads(done.stdout)["packages"]}

@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from longfat.builds.copyright import add_copyright_files
 from longfat.builds.image import RECIPE_FOLDER, ImageBuild, read_recipe
 from longfat.builds.kernel_targets import KIT
 from longfat.builds.listing import listing_digest
@@ -40,15 +41,17 @@ def build_oci(
     require_packages(RECIPE_FOLDER / "packages-oci.txt")
     version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     tag = f"docker.io/library/longfat:{version}"  # for docker: longfat:VERSION
-    epoch = read_recipe(RECIPE_FOLDER).source_date_epoch
+    recipe = read_recipe(RECIPE_FOLDER)
+    epoch = recipe.source_date_epoch
 
     def make(new: Path) -> None:
-        say("building the container image with buildah (about two minutes)")
+        say("building the container image with buildah (about three minutes)")
         userland, storage = new.parent / "userland", new.parent / "storage"
         _stage(userland, image, root, epoch)
         for kernel in kernels:  # without a compiler in the container nothing can be linked with them
             target = userland / CACHE / "kernels" / kernel.parent.name
             shutil.copytree(kernel.parent, target, ignore=shutil.ignore_patterns(KIT))
+        add_copyright_files(userland, recipe, json.loads((image.path.parent / "image.json").read_text())["packages"])
         _install(userland / PACKAGES)
         (userland / SBOM).write_text(sbom(userland, userland / PACKAGES, version, epoch), encoding="utf-8")
         buildah = ["buildah", f"--root={storage}", f"--runroot={storage}/run", "--storage-driver=vfs"]
@@ -60,6 +63,14 @@ def build_oci(
 
     archive = cache_folder() / "oci" / f"longfat-{version}.tar"
     return keep(archive, make, "the container image", "3 GB", right=lambda path: False)
+
+
+def sign_file(file: Path, key: Path) -> Path:
+    """Sign ``file`` with an SSH key in the namespace "longfat"; return the new signature. Raises RigError."""
+    signature = file.with_name(f"{file.name}.sig")
+    signature.unlink(missing_ok=True)
+    run_program("ssh-keygen", "-Y", "sign", "-n", "longfat", "-f", key, file, hint="missing: openssh-client")
+    return signature
 
 
 def _labels(version: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.kernel_source import find_source
 from longfat.builds.kernel_targets import TARGETS
-from longfat.builds.oci import build_oci
+from longfat.builds.oci import build_oci, sign_file
 from longfat.cli.console import say_place
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, KERNELS, STACK_KERNELS
 from longfat.study.schema.names import require
@@ -48,9 +48,15 @@ def disk(console: Console) -> None:
     say_place(console, "disk", build_disk(say=console.print))
 
 
-def oci(console: Console) -> None:
+def oci(
+    console: Console,
+    sign: Annotated[Path | None, typer.Option(help="SSH key that signs the archive, in ARCHIVE.sig")] = None,
+) -> None:
     """Build the whole testbed as a container image, with kernel and image."""
-    say_place(console, "container image", build_container(console))
+    archive = build_container(console)
+    say_place(console, "container image", archive)
+    if sign:
+        say_place(console, "signature", sign_file(archive, sign))
 
 
 def archive(
