@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench: choice of cases, the specs of cases, timing, and the printed result."""
+"""The bench: timing, and the printed result."""
 
 from __future__ import annotations
 
