@@ -27,7 +27,6 @@ from longfat.execute.results import open_results
 from longfat.system.events import Event, Kind, Level
 
 SOURCE = Path(__file__).parents[2] / "src"
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
 @pytest.fixture
@@ -92,17 +91,6 @@ def test_a_results_folder_in_use_gives_status_3(root: Path) -> None:
         result = call("run", "tiny", "--backend", "fake")
     assert result.exit_code == 3
     assert f"the results folder is in use by process {os.getpid()}" in result.stderr
-
-
-def test_reproduce_goes_from_the_manifest_to_the_report(root: Path) -> None:
-    shutil.copytree(EXPERIMENTS / "_smoke", root / "experiments/_smoke")
-    result = call("reproduce", "_smoke", "--backend", "fake", "--jobs", "2")
-    assert result.exit_code == 0, result.output
-    assert "25 runs valid, 0 invalid, 0 failed, 0 missing" in result.output
-    assert "2 hypotheses: 2 reproduced" in result.output
-    results = root / "results" / "_smoke"
-    assert f"report: {results / 'report.html'}" in result.output
-    assert (results / "report.html").stat().st_size > 10_000
 
 
 def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: Path) -> None:

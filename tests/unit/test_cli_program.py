@@ -62,9 +62,7 @@ def test_commands_options_and_studies_are_completed(tmp_path: Path, words: str, 
     for name in ("kelly-2003", "other"):
         (tmp_path / "experiments" / name).mkdir(parents=True)
         (tmp_path / "experiments" / name / "study.yaml").touch()
-    shutil.copytree(ROOT / "src/longfat/cli/template", tmp_path / "experiments/mine")
-    for file in (tmp_path / "experiments/mine").iterdir():
-        file.write_text(file.read_text(encoding="utf-8").replace("NAME", "mine"), encoding="utf-8")
+    assert CliRunner().invoke(app, ["new", "mine"], env={"LONGFAT_ROOT": str(tmp_path)}).exit_code == 0
     typed = {"_LONGFAT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     environment = os.environ | typed | {"PYTHONPATH": str(ROOT / "src"), "LONGFAT_ROOT": str(tmp_path)}
     done = subprocess.run([sys.executable, "-m", "longfat"], env=environment, capture_output=True, text=True)
