@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from manifests import keys_of, spec_of
 
+from longfat.guest.app_rate import due_bytes
 from longfat.guest.kinds.flows import flow_results
 from longfat.spec.gates import Evidence
 from longfat.spec.runspec import RunSpec
@@ -27,6 +28,12 @@ experiments:
 
 def planned(folder: Path, keys: str) -> RunSpec:
     return spec_of(folder, MANIFEST, ("KEYS", keys))
+
+
+def test_in_off_time_nothing_more_is_due() -> None:
+    turns = {"rate_bps": 4_000_000, "on_us": 500_000, "off_us": 1_000_000}
+    found = [due_bytes(turns, int(at * 1e6)) for at in (0.25, 0.5, 1.0, 1.5, 1.75, 3.0)]
+    assert found == [125_000, 250_000, 250_000, 250_000, 375_000, 500_000]
 
 
 def test_a_rate_and_its_turns_stand_in_the_run_spec(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from fabricated_results import MANIFEST, write_study
 from manifests import Change, changed
-from typer.testing import CliRunner
+from tiny_study import call
 
-from longfat.cli import app
 from longfat.data.study_folder import StudyFolder
 
 
@@ -20,19 +19,16 @@ def test_a_name_that_is_not_the_folder_s_is_warned_of(tmp_path: Path) -> None:
     assert words not in str(StudyFolder(study).warnings)
     study = study.rename(study.with_name("h3-small"))
     assert words in str(StudyFolder(study).warnings[0])
-    assert CliRunner().invoke(app, ["check", str(study)]).output.startswith("h3-small: ")
-
-
-DELAY, ONE_DROP = "window-limits", "halves"
+    assert call("check", str(study)).output.startswith("h3-small: ")
 
 
 @pytest.mark.parametrize(
     ("changes", "claims"),
     [
-        ([], [DELAY]),
-        ([("        start_jitter: 1 ms\n", "")], [DELAY]),
+        ([], ["window-limits"]),
+        ([("        start_jitter: 1 ms\n", "")], ["window-limits"]),
         ([("repetitions: 2", "repetitions: 3")], []),
-        ([("0 ppm", "1 ppm")], [DELAY, ONE_DROP]),
+        ([("0 ppm", "1 ppm")], ["window-limits", "halves"]),
     ],
 )
 def test_repetitions_that_decide_no_claim_are_warned_of(

@@ -24,8 +24,6 @@ from longfat.relations.outcomes import Word
 from longfat.system.errors import RecordError, RigError
 
 FAST, SLOW = "goodput[delay, highspeed, window=8 MiB]", "goodput[delay, standard, window=8 MiB]"
-
-
 CRITERION = claim("a", f"{FAST} > 1", "kind: law")
 NUMBERS = ("oracle:", f"  {FAST}: 900", f"  {SLOW}: 950")
 
@@ -192,4 +190,3 @@ def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tm
     after = read_origin(results)
     assert after.first_sha256 == before.first_sha256 != after.claims_sha256
     assert after.sentence.endswith("and have changed since")
-    assert json.loads((results / "verdicts.json").read_text(encoding="ascii"))["format"] == 3

@@ -130,12 +130,6 @@ def test_evidence_has_mean_spread_n_and_limit(results: Path, tmp_path: Path) -> 
     assert (every.n, every.runs) == (4, 16)
 
 
-def test_a_claim_that_says_so_is_not_testable_with_its_reason(results: Path, tmp_path: Path) -> None:
-    text = HEAD + claim("one", "X").replace("relation: 'X'", "not_testable: no capture unit")
-    (found,) = judge_study(results, write_study(tmp_path, claims=text))
-    assert (found.verdict, found.reason, found.evidence) == ("not testable", "no capture unit", ())
-
-
 def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tmp_path: Path) -> None:
     text = problems(
         tmp_path,

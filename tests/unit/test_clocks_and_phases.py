@@ -84,13 +84,8 @@ def test_a_tolerance_of_0_ppm_and_fixed_phases_are_exact_and_so_are_real_machine
     for text, backend in ((STUDY + EXACT, "virtual"), (STUDY, "mininet"), (STUDY, "fake")):
         every = specs(tmp_path, text, backend)
         assert {pair for spec in every for pair in drawn(spec).values()} == {(0, 0)}
-        assert not any(processing(spec) for spec in every)
+        assert not any(port.egress.processing_ns for spec in every for port in ports(spec))
     assert {spec.to_json().count("clock_ppb") for spec in every} == {0}
-
-
-def processing(spec: RunSpec) -> dict[str, int]:
-    """Longest processing time of each interface that has one."""
-    return {port.name: port.egress.processing_ns for port in ports(spec) if port.egress.processing_ns}
 
 
 @pytest.mark.parametrize(
