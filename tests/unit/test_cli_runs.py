@@ -80,7 +80,6 @@ def test_show_has_settings_declared_and_achieved_metrics_and_files(root: Path) -
     shown = call("show", short).output
     assert facts["run"] in shown
     assert f"{rates[0][0] / 1e6:.7g} Mbit/s" in shown
-    assert "rate_bps" not in shown
 
 
 def test_again_is_byte_identical_or_each_file_that_differs_is_named(root: Path) -> None:
