@@ -89,9 +89,6 @@ def test_a_file_of_a_study_leads_to_no_other_of_the_users(tmp_path: Path) -> Non
         spec(study, OWN)
 
 
-EVIDENCE = {**READ_BACK, "capture": {}}
-
-
 @pytest.fixture
 def kept(tmp_path: Path) -> tuple[Path, RunSpec]:
     """A cache folder that has the file of a run's program, and the run."""
@@ -121,7 +118,8 @@ def test_a_damaged_file_is_refused(kept: tuple[Path, RunSpec], tmp_path: Path) -
 
 def test_gates_of_programs_name_packets_and_endings_that_were_missed(kept: tuple[Path, RunSpec]) -> None:
     achieved = {
-        **EVIDENCE,
+        **READ_BACK,
+        "capture": {},
         "programs": [{"programs": "own", "role": "send", "status": 3, "asked": False, "said": "no"}],
     }
     found = misses(Evidence(kept[1], achieved, [], {"programs": [{"programs": "own", "received_packets": 0}]}))

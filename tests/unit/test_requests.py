@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -135,3 +136,13 @@ def test_the_time_of_responses_is_of_all_or_of_a_range_of_sizes() -> None:
     assert late_response_time(RESPONSES) == pytest.approx(410, rel=0.03)
     with pytest.raises(NoValue):
         response_time(RESPONSES, above_bytes=1e6)
+
+
+def test_the_report_has_a_line_for_each_response_in_the_order_of_asking(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    said = {"responses": [[30, 1, 500, 7], [10, 0, 400, 5]], "bytes_received": 900, "unfinished": 1, "errors": {}}
+    (tmp_path / "requests" / "ask.ask.json").write_text(json.dumps(said))
+    requests.report(SPEC, tmp_path)
+    assert (tmp_path / "responses.csv").read_text().splitlines()[1:] == ["10,ask,0,400,5", "30,ask,1,500,7"]
+    (told,) = json.loads((tmp_path / "requests.json").read_text())
+    assert (told["responses"], told["mean_response_us"], told["unfinished"]) == (2, 6, 1)
