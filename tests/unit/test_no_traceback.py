@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
-from fabricated_results import MANIFEST, make_results, write_study
+from fabricated_results import MANIFEST, change_json, make_results, write_study
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from stress import damage, fuzz
@@ -28,6 +29,23 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 def call(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda verdict: verdict["evidence"][0].update(outcome="maybe"), "0.evidence.0.outcome: 'maybe'"),
+        (lambda verdict: verdict.update(verdict={}), "0.verdict: {}"),
+        (lambda verdict: verdict.update(liked=True), "0.liked: true"),
+    ],
+)
+def test_an_invalid_verdict_is_named_with_its_place(tmp_path: Path, change: Callable[[Any], None], said: str) -> None:
+    results = tmp_path / "results"
+    make_results(write_study(tmp_path), results, judged=True)
+    change_json(results / "verdicts.json", lambda data: change(data["verdicts"][0]))
+    result = call("compare", results, results)
+    assert result.exit_code == 3, result.output
+    assert said in result.stderr
 
 
 def test_a_name_that_the_locale_cannot_read_is_written_as_it_is(tmp_path: Path) -> None:

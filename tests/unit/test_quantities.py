@@ -53,6 +53,15 @@ def test_each_scenario_is_estimated_from_the_runs_that_it_has() -> None:
     assert (found.value, found.n, found.runs) == ((150 + 200) / 2, 2, 5)
 
 
+def test_a_scenario_without_enough_runs_leaves_no_value() -> None:
+    runs = [run(f"{window}.{k}", k, window=window) for window in (1, 2) for k in (1, 2)]
+    runs[1] = dataclasses.replace(runs[1], status="failed")
+    dataset = tables(runs, {item.run_id: {"stream1": 100.0} for item in runs})
+    reason = r"1 of 2 repetitions are valid in 1 of 2 scenarios, at least 2 are needed: run failed \(1 x\)"
+    with pytest.raises(NoValue, match=reason):
+        measure(dataset, Selection("goodput", "two"))
+
+
 def alike(*digests: str | None) -> TablesInMemory:
     """Repetitions of one scenario with goodput 900, 901, ... Mb/s and these digests of what was measured."""
     runs = [dataclasses.replace(run(f"r{k}", k), measured=digest) for k, digest in enumerate(digests, start=1)]

@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 from bottleneck import missed, planned, problem, queue_of, study
-from fake_backend import FakeBackend
 from test_guest_requests import shown
 
-from longfat.dataset.parse import parse_run
 from longfat.guest import counters
 from longfat.guest.netlink import attribute
 from longfat.guest.options import FORMS, marked
@@ -217,13 +215,3 @@ def test_arrivals_are_counted_by_their_mark() -> None:
     assert [counters.read_arrivals(table) for _ in range(2)] == [(217, 7)] * 2
     with pytest.raises(ValueError, match="the kernel"):
         counters.read_arrivals(io.StringIO("IpExt: InNoRoutes\nIpExt: 1\n"))
-
-
-def test_a_run_that_marks_has_arrivals_and_the_rates_of_its_queues(tmp_path: Path) -> None:
-    spec = planned(tmp_path, RED)
-    FakeBackend().run(spec, tmp_path)
-    parsed = parse_run(tmp_path, "id", spec)
-    assert set(parsed.tables["arrivals"]["node"].to_pylist()) == {"server"}
-    queues = parsed.tables["queues"]
-    rates = dict(zip(queues["interface"].to_pylist(), queues["rate_bps"].to_pylist(), strict=True))
-    assert (rates["switch-eth1"], rates["switch-eth0"]) == (pytest.approx(100_000_000, rel=50e-6), None)

@@ -19,7 +19,7 @@ from longfat.execute.record.measured import measured_digest
 from longfat.execute.record.merge import Joined, merge_records
 from longfat.execute.record.verify import find_records, read_record, remove_leftovers
 from longfat.system.errors import RecordError
-from longfat.system.events import Event
+from longfat.system.events import Event, Kind, Level
 
 DEAD_PROCESS = 2**22 + 1  # above the largest number that Linux gives a process (PID_MAX_LIMIT)
 
@@ -49,6 +49,15 @@ def test_a_committed_run_reads_back(tmp_path: Path) -> None:
     assert (record.run_id, record.status, record.attempt) == (delay_spec().run_id, "ok", 1)
     assert folder.name == f"a.r01.{record.run_id[:8]}"
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def test_a_committed_run_is_never_overwritten(tmp_path: Path) -> None:
+    folder = commit(tmp_path)
+    before = (folder / "run.json").read_bytes()
+    with pytest.raises(RecordError):
+        commit(tmp_path, status="failed")
+    assert (folder / "run.json").read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_an_abandoned_bundle_leaves_nothing(tmp_path: Path) -> None:
@@ -85,6 +94,17 @@ def test_a_record_of_another_spec_is_damaged(tmp_path: Path) -> None:
         folder = bundle.commit(RunFacts(other.run_id, "ok", None, 1, "fake", 1.0, "2026"))
     with pytest.raises(RecordError, match=other.run_id):
         read_record(folder)
+
+
+def test_a_damaged_record_is_set_aside_with_a_warning(tmp_path: Path) -> None:
+    good, bad = commit(tmp_path, 1), commit(tmp_path, 2)
+    (bad / "flows.json").write_text("[")
+    events: list[Event] = []
+    records = find_records(tmp_path, events.append)
+    assert [record.folder for record in records.values()] == [good]
+    assert (tmp_path / ".damaged" / f"{bad.name}.1" / "flows.json").read_text() == "["
+    assert [(event.kind, event.level) for event in events] == [(Kind.RECORD_SET_ASIDE, Level.WARNING)]
+    assert "flows.json has SHA-256" in events[0].message
 
 
 def test_the_ok_one_of_two_records_of_a_run_is_taken(tmp_path: Path) -> None:
