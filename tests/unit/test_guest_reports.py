@@ -12,8 +12,6 @@ from conftest import delay_spec
 
 from longfat.guest.kinds.flows import flow_results
 from longfat.guest.processes import memory_words
-from longfat.spec.gates import Evidence
-from longfat.spec.gates.behaviour import goodput_is_possible
 from longfat.spec.runspec import RunSpec
 
 
@@ -43,13 +41,6 @@ def test_what_arrives_after_a_flow_is_neither_goodput_nor_a_transfer(tmp_path: P
     assert found["goodput_bps"] == 8 * found["bytes_received"]  # the flow lasts a second
     assert found["transfers"] == 2
     assert found["bytes_sent"] == 5400
-
-
-def test_a_flow_of_transfers_whose_goodput_exceeds_the_path_is_caught(tmp_path: Path) -> None:
-    spec = transfers(10**9)
-    (found,) = flow_results(spec, output_of(tmp_path, {40000: 10**9}, {}))
-    (reason,) = goodput_is_possible(Evidence(spec, {}, [found | {"transfers": 0}], end_us=1_000_000))
-    assert reason.startswith("goodput over client1-eth0 is 8000000000 bit/s, its rate allows")
 
 
 @pytest.mark.parametrize(("text", "killed"), [("nr_free 3\noom_kill 2\n", True), ("oom_kill 0\n", False), ("", False)])
