@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import csv
-import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from fabricated_results import bytes_of, change_json, write_results, write_study
@@ -16,9 +14,9 @@ from fabricated_results import bytes_of, change_json, write_results, write_study
 from longfat.dataset import columns
 from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
 from longfat.dataset.columns import OF_KERNELS
-from longfat.dataset.load import SOCKET_COLUMNS, Dataset, load_dataset
+from longfat.dataset.load import Dataset, load_dataset
 from longfat.plan import PlannedRun
-from longfat.system.errors import RecordError, RigError
+from longfat.system.errors import RigError
 
 
 @pytest.fixture
@@ -33,13 +31,6 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     write_results(write_study(folder), folder)
     assert build_dataset(folder) == DatasetSummary(ok=9, invalid=0, failed=0, missing=0)
     return load_dataset(folder)
-
-
-def test_every_valid_run_is_counted_and_has_its_flows(dataset: Dataset) -> None:
-    assert all(len(dataset.flows[run.run_id]) == 1 for run in dataset.runs)
-    small = next(run for run in dataset.runs if run.factors.get("window") == 1 << 20)
-    # The fake's truth: the window of 1 MiB over 30 ms.
-    assert dataset.flows[small.run_id][0]["goodput_bps"] == pytest.approx((1 << 20) * 8 / 0.030, rel=1e-4)
 
 
 def test_equal_records_give_equal_bytes_whatever_the_wall_clock_said(study: Path, tmp_path: Path) -> None:
@@ -84,47 +75,11 @@ def test_what_was_read_back_of_each_interface_is_a_row_and_what_cannot_be_read_m
     assert bad.reason.startswith("achieved.json: ")
 
 
-def test_a_damaged_record_counts_as_missing(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path)
-    victim = next((tmp_path / "raw").glob("one-drop*"))
-    (victim / "flows.json").write_text("[]", encoding="utf-8")
-    assert build_dataset(tmp_path) == DatasetSummary(ok=8, invalid=0, failed=0, missing=1)
-
-
-def test_runs_in_which_the_same_was_measured_are_told_by_their_digests(study: Path, tmp_path: Path) -> None:
-    def bend(run: PlannedRun, folder: Path) -> None:
-        if run.experiment == "one-drop":
-            return
-        # As if the jitter had moved nothing in the first scenario; a program's text differs all the same.
-        (folder / "iperf" / "stream1.client.txt").write_text(f"port {run.spec.seed}")
-        if run.factors == {"algorithm": "standard", "window": 1 << 20}:
-            for name in ("flows.json", "sockets.csv", "queues.csv", "counters.json"):
-                (folder / name).write_text("[]" if name.endswith("json") else "t_us\n")
-
-    write_results(study, tmp_path, bend, omit=lambda run: run.experiment == "one-drop")
-    build_dataset(tmp_path)
-    runs = load_dataset(tmp_path).runs
-    found = {(run.scenario, run.repetition): run.measured for run in runs if run.experiment == "delay"}
-    same = {found["delay.algorithm-standard.window-1mib", k] for k in (1, 2)}
-    assert len(same) == 1
-    assert len(set(found.values())) == len(found) - 1
-    assert [run.measured for run in runs if run.experiment == "one-drop"] == [None]
-
-
 def test_a_missing_dataset_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(RigError, match="the dataset cannot be read"):
         load_dataset(tmp_path)
     with pytest.raises(RigError, match="no dataset"):
         dataset_digests(tmp_path)
-
-
-def test_a_truncated_table_is_a_clear_error(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path)
-    build_dataset(tmp_path)
-    path = tmp_path / "dataset" / "runs.parquet"
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(RecordError, match=re.escape(f"{path} (changed)")):
-        load_dataset(tmp_path)
 
 
 def test_series_of_a_captured_flow_read_back_in_time_order(dataset: Dataset) -> None:
@@ -137,19 +92,6 @@ def test_series_of_a_captured_flow_read_back_in_time_order(dataset: Dataset) -> 
     # Before the drop the flow sends at its goodput.
     goodput = dataset.flows[run.run_id][0]["goodput_bps"]
     assert series.values[series.t_us < 1_500_000].max() == pytest.approx(goodput / 8, abs=1)
-
-
-def test_samples_of_sockets_read_back_by_column(dataset: Dataset) -> None:
-    run = next(run for run in dataset.runs if run.experiment == "one-drop")
-    samples = dataset.sockets(run.run_id)
-    assert tuple(samples) == SOCKET_COLUMNS
-    assert samples["t_us"].tolist() == list(range(0, 3_000_000, 100_000))
-    assert set(samples["flow"]) == {"stream1"}
-    assert np.isnan(samples["dwnd_segments"]).all()  # Reno has no delay part
-    assert samples["cwnd_segments"].min() > 0
-    assert samples["bytes_acked"][-1] > samples["bytes_acked"][1] > 0
-    assert len(dataset.sockets(run.run_id, "stream1")["t_us"]) == 30
-    assert len(dataset.sockets(run.run_id, "stream9")["t_us"]) == 0
 
 
 def with_columns_of_kernels(_run: PlannedRun, folder: Path) -> None:
