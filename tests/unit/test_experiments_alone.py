@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments without a TCP flow: UDP traffic, pings or a program alone, and the length of such runs."""
+"""Experiments without a TCP flow: UDP traffic alone, and the length of such runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ experiments:
     topology: {kind: delay, rate: 10 Mbit/s, rtt: 40 ms}
 """
 UDP = "    udp: [{name: camera, from: client1, to: server, rate: 2 Mbit/s, start: 1 s, duration: 5 s}]\n"
-PINGS = "    probes: {ping: 500 ms}\n"
 FLOW = "    flows: [{name: bulk, from: client1, to: server, algorithm: {cca: reno}, duration: 5 s}]\n"
 
 
@@ -31,12 +30,6 @@ def planned(folder: Path, *keys: str) -> RunSpec:
     plan = plan_of(folder, MANIFEST + "".join(keys), backend="fake")
     assert estimate(plan, jobs=1).wall_seconds > 0
     return plan.runs[0].spec
-
-
-def test_pings_alone_last_as_long_as_the_experiment(tmp_path: Path) -> None:
-    found = planned(tmp_path, PINGS, "    duration: 4 s\n")
-    assert (found.sent, found.end_us) == ((), 4_000_000)
-    assert [ping.sender for ping in found.pings] == ["client1"]
 
 
 @pytest.mark.parametrize(("traffic", "end"), [(UDP, "6 s"), (FLOW, "5 s")])
