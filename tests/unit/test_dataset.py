@@ -7,13 +7,11 @@ import csv
 import shutil
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from fabricated_results import bytes_of, change_json, write_results, write_study
 
 from longfat.dataset import columns
 from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
-from longfat.dataset.columns import OF_KERNELS
 from longfat.dataset.load import Dataset, load_dataset
 from longfat.plan import PlannedRun
 from longfat.system.errors import RigError
@@ -92,29 +90,6 @@ def test_series_of_a_captured_flow_read_back_in_time_order(dataset: Dataset) -> 
     # Before the drop the flow sends at its goodput.
     goodput = dataset.flows[run.run_id][0]["goodput_bps"]
     assert series.values[series.t_us < 1_500_000].max() == pytest.approx(goodput / 8, abs=1)
-
-
-def with_columns_of_kernels(_run: PlannedRun, folder: Path) -> None:
-    """From 1 s to 2 s the application gives nothing: the kernel's busy time stands still."""
-    path = folder / "sockets.csv"
-    head, *rows = path.read_text(encoding="utf-8").splitlines()
-    times = [int(row.split(",")[0]) for row in rows]
-    busy = [min(t, 1_000_000) + max(0, t - 2_000_000) for t in times]
-    head += "," + ",".join(OF_KERNELS[:-1])
-    rows = [f"{row},,8000,0,{us},0,0,0,65535,0,0,0" for row, us in zip(rows, busy, strict=True)]
-    path.write_text("\n".join([head, *rows, ""]), encoding="utf-8")
-    (folder / "cca_state.csv").write_text("t_us,flow,stream,name,value\n5,stream1,0,alpha,0.25\n", encoding="utf-8")
-
-
-def test_the_time_that_the_application_limits_is_what_the_kernel_was_not_busy(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path, bend=with_columns_of_kernels)
-    assert build_dataset(tmp_path).ok == 9
-    rows = pq.read_table(tmp_path / "dataset" / "sockets.parquet").to_pylist()
-    limited = {row["t_us"]: row["app_limited_us"] for row in rows}
-    assert [limited[t_us] for t_us in (900_000, 1_500_000, 2_900_000)] == [0, 500_000, 1_000_000]
-    assert {(row["pacing_bps"], row["delivery_bps"]) for row in rows} == {(None, 8000)}
-    states = pq.read_table(tmp_path / "dataset" / "cca_state.parquet").to_pylist()
-    assert {(row["name"], row["value"]) for row in states} == {("alpha", 0.25)}
 
 
 def test_a_factor_of_numbers_and_texts_becomes_a_text_column() -> None:

@@ -11,32 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import delay_spec
 from fake_backend import FakeBackend
 
 from longfat.spec.gates import GATES, Evidence
-from longfat.spec.runspec import DeliberateDrop, Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp
+from longfat.spec.runspec import Node, Udp
 from longfat.study.traffic import misses
 
-SHAPED = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100))
 SCALABLE = {"net.ipv4.tcp_scalable.a_ppm": "20000", "net.ipv4.tcp_scalable.b_ppm": "125000"}
-SPEC = RunSpec(
-    nodes=(
-        Node("client1", "sender", {"net.ipv4.tcp_rmem": "4096 87380 4194304", **SCALABLE}, offloads=("tso",)),
-        Node("delay", "router"),
-        Node("server", "receiver"),
-    ),
-    links=(
-        Link(Interface("client1", SHAPED), Interface("delay", Egress(delay_us=15_000)), 9000),
-        Link(
-            Interface("delay", Egress(delay_us=15_000, drops=(DeliberateDrop(500_000),))),
-            Interface("server", SHAPED),
-            9000,
-        ),
-    ),
-    flows=(Flow("stream1", "client1", "server", "scalable", 1_000_000, 1 << 21),),
-    probes=Probes(capture=("stream1",)),
-    seed=1,
-)
+SYSCTLS = {"net.ipv4.tcp_rmem": "4096 87380 4194304", **SCALABLE}
+PLAIN = delay_spec(cca="scalable", window_bytes=1 << 21)
+SPEC = dataclasses.replace(PLAIN, nodes=(Node("client1", "sender", SYSCTLS, offloads=("tso",)), *PLAIN.nodes[1:]))
 
 
 @pytest.fixture(scope="module")

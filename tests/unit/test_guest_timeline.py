@@ -60,13 +60,6 @@ def test_what_has_the_same_time_happens_in_the_order_of_planning(clock: Clock) -
     assert happened == ["first", "planner", *(f"{number}" for number in range(20)), "planned meanwhile"]
 
 
-def test_what_is_repeated_begins_with_the_first_interval_and_ends_before_the_end(clock: Clock) -> None:
-    planned, times = begun(clock, 1_000), list[int]()
-    planned.repeat(250, lambda: times.append(planned.now_us()))
-    planned.play()
-    assert times == [250, 500, 750]
-
-
 def test_a_start_that_is_still_to_come_is_waited_for(clock: Clock) -> None:
     planned, times = Timeline(10), list[int]()
     planned.begin(clock.ns + 7_000_000)
