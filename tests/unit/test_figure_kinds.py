@@ -328,8 +328,10 @@ def test_without_a_valid_run_every_kind_but_a_network_and_a_law_says_so(tmp_path
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [
+        ("study: small", "study: large", "study"),
         ("over: standard", "over: cubic", "figures[1].over"),
         ("names: {highspeed:", "names: {hihgspeed:", "figures[1].names.hihgspeed"),
+        ("of: goodput[queues]", "of: linearity[queues]", "figures[2].of"),
         ("highlight: 100", "highlight: 101", "figures[2].highlight"),
         ("x: txqueuelen\n", "x: txqueuelen\n    names: {a: b}\n", "figures[2].names"),
         ("    style: lines\n", "", "figures[3].style"),
@@ -338,6 +340,9 @@ def test_without_a_valid_run_every_kind_but_a_network_and_a_law_says_so(tmp_path
         ("series: cell}", "series: cell, of: standard}", "figures[3].published[0].of"),
         ("rate=${window}", "rat=${window}", "figures[3].laws[0].of"),
         (", flow=stream1\n    what", "\n    what", "figures[4].runs"),
+        ("runs: pairs, first=standard |", "runs: pair, first=standard |", "figures[4].runs"),
+        ("    paper: a drawing\n", "", "figures[5].topology"),
+        ("paper: a drawing", "hypothesis: high\n    paper: a drawing", "figures[5].hypothesis"),
         ("receiver\n    experiment: pairs", "receiver\n    experiment: pair", "figures[5].experiment"),
         ("window in MiB\n    series: first\n    paper", "windw\n    series: first\n    paper", "figures[7].x"),
         ("against: goodput[pairs, flow=stream2]", "against: goodput[queues]", "figures[9].against"),
