@@ -47,20 +47,12 @@ def test_every_run_is_recorded_once_and_not_repeated(tmp_path: Path) -> None:
     assert [event.message for event in events] == ["0 runs executed, 3 kept, 0 failed"]
 
 
-def test_a_crashed_run_is_tried_once_more(tmp_path: Path) -> None:
-    plan = plan_of(3)
-    summary, events = run_plan(plan, faulty(plan, "crash", once=tmp_path), tmp_path)
-    assert summary == Summary(reused=0, executed=3, failed=0)
-    (retried,) = [event for event in events if event.kind is Kind.RUN_RETRIED]
-    assert retried.message
-    assert find_records(tmp_path / "raw")[plan[1].run_id].attempt == 2
-
-
 @pytest.mark.parametrize("fault", ["crash", "die", "report_failure"])
 def test_a_run_that_fails_twice_is_recorded_as_failed_and_tried_at_the_next_start(tmp_path: Path, fault: Fault) -> None:
     plan = plan_of(3)
-    summary, _ = run_plan(plan, faulty(plan, fault), tmp_path)
+    summary, events = run_plan(plan, faulty(plan, fault), tmp_path)
     assert summary == Summary(reused=0, executed=2, failed=1)
+    assert Counter(event.kind for event in events)[Kind.RUN_RETRIED] == 1
     failed = find_records(tmp_path / "raw")[plan[1].run_id]
     assert (failed.status, failed.attempt, bool(failed.reason)) == ("failed", 2, True)
     summary, _ = run_plan(plan, FakeBackend(), tmp_path)
@@ -77,27 +69,19 @@ def test_a_failure_that_is_certain_to_come_again_is_not_tried_twice(tmp_path: Pa
     assert not [event for event in events if event.kind is Kind.RUN_RETRIED]
 
 
-def test_a_run_that_was_starved_is_repeated_when_the_machine_is_calm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("once", "repeats"), [(True, 1), (False, 3)])
+def test_a_run_that_was_starved_is_repeated_three_times_at_most_when_the_machine_is_calm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool, repeats: int
 ) -> None:
     waited: list[bool] = []
     monkeypatch.setattr(study, "wait_for_idle_cpu", lambda: waited.append(True))
     plan = plan_of(3)
-    summary, events = run_plan(plan, faulty(plan, "starve", once=tmp_path), tmp_path, jobs=1)
+    summary, events = run_plan(plan, faulty(plan, "starve", once=tmp_path if once else None), tmp_path, jobs=1)
     assert summary == Summary(reused=0, executed=3, failed=0)
-    (announced,) = [event.message for event in events if event.kind is Kind.RUN_RETRIED]
-    assert "90 %" in announced and waited == [True]
-    assert find_records(tmp_path / "raw")[plan[1].run_id].attempt == 2
-
-
-def test_a_run_that_is_starved_each_time_is_recorded_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "wait_for_idle_cpu", lambda: False)
-    plan = plan_of(2)
-    summary, events = run_plan(plan, faulty(plan, "starve"), tmp_path, jobs=1)
-    assert summary == Summary(reused=0, executed=2, failed=0)
-    assert Counter(event.kind for event in events)[Kind.RUN_RETRIED] == 3
+    announced = [event.message for event in events if event.kind is Kind.RUN_RETRIED]
+    assert "90 %" in announced[0] and len(announced) == len(waited) == repeats
     record = find_records(tmp_path / "raw")[plan[1].run_id]
-    assert (record.status, record.attempt) == ("ok", 4)  # that it does not count is the gate's matter
+    assert (record.status, record.attempt) == ("ok", 1 + repeats)  # that it does not count is the gate's matter
 
 
 def test_calm_is_waited_for_with_patience(tmp_path: Path) -> None:
