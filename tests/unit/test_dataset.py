@@ -12,7 +12,7 @@ from fabricated_results import bytes_of, change_json, write_results, write_study
 
 from longfat.dataset import columns
 from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
-from longfat.dataset.load import Dataset, load_dataset
+from longfat.dataset.load import load_dataset
 from longfat.plan import PlannedRun
 from longfat.system.errors import RigError
 
@@ -20,15 +20,6 @@ from longfat.system.errors import RigError
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     return write_study(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """The dataset of results that nothing was done to."""
-    folder = tmp_path_factory.mktemp("dataset")
-    write_results(write_study(folder), folder)
-    assert build_dataset(folder) == DatasetSummary(ok=9, invalid=0, failed=0, missing=0)
-    return load_dataset(folder)
 
 
 def test_equal_records_give_equal_bytes_whatever_the_wall_clock_said(study: Path, tmp_path: Path) -> None:
@@ -63,12 +54,8 @@ def test_what_was_read_back_of_each_interface_is_a_row_and_what_cannot_be_read_m
     build_dataset(tmp_path)
     dataset = load_dataset(tmp_path)
     good, bad = (next(run for run in dataset.runs if run.status == status) for status in ("ok", "invalid"))
-    shaped = [row for row in dataset.achieved[good.run_id] if row["rate_bps"]]
-    assert next((row["interface"], row["rate_bps"], row["queue_kind"]) for row in shaped) == (
-        "client1-eth0",
-        1_000_000_000,
-        "pfifo",
-    )
+    shaped = next(row for row in dataset.achieved[good.run_id] if row["rate_bps"])
+    assert (shaped["interface"], shaped["rate_bps"], shaped["queue_kind"]) == ("client1-eth0", 1_000_000_000, "pfifo")
     assert bad.reason is not None
     assert bad.reason.startswith("achieved.json: ")
 
@@ -80,7 +67,10 @@ def test_a_missing_dataset_is_a_clear_error(tmp_path: Path) -> None:
         dataset_digests(tmp_path)
 
 
-def test_series_of_a_captured_flow_read_back_in_time_order(dataset: Dataset) -> None:
+def test_series_of_a_captured_flow_read_back_in_time_order(study: Path, tmp_path: Path) -> None:
+    write_results(study, tmp_path)
+    assert build_dataset(tmp_path) == DatasetSummary(ok=9, invalid=0, failed=0, missing=0)
+    dataset = load_dataset(tmp_path)
     run = next(run for run in dataset.runs if run.experiment == "one-drop")
     for read in (dataset.outstanding, dataset.throughput):
         series = read(run.run_id, "stream1")

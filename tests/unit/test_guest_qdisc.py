@@ -75,7 +75,7 @@ RATE, QUEUED = {"rate_bps": 1_000_000_000}, {"queue_kind": "pfifo", "limit_packe
     ("case", "interface", "found"),
     [
         ("shaped", "client1-eth0", RATE | QUEUED),
-        ("drops", "client1-eth0", RATE | QUEUED | {"drops": 24}),  # both the shaper and its queue count them
+        ("drops", "client1-eth0", RATE | QUEUED | {"limit_packets": 5, "drops": 24}),  # the shaper includes its queue
         ("delay", "delay-eth0", {"delay_us": 15_000}),
         ("delay", "delay-eth1", {"delay_us": 15_000}),
         ("shaped", "lo", {}),  # missing parts are None, so that a gate sees them
