@@ -29,6 +29,7 @@ MANIFEST = """\
 format: 2
 study: small
 title: Competing flows
+paper: {authors: [A. Author], year: 2003, identifier: TR-1}
 algorithms:
   standard: {cca: reno}
   highspeed: {cca: highspeed}
