@@ -17,7 +17,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
-from lab_requirements import lacking
+from lab_requirements import require_machines
+from remote_study import processes
 
 pytestmark = pytest.mark.infra
 
@@ -49,24 +50,14 @@ class Lab:
         assert done.returncode in status, said[-6000:]
         return said
 
-    def machines(self) -> list[str]:
-        """Command lines of the lab's machines that run."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = path.read_bytes().decode(errors="replace").split("\0")
-            except OSError:
-                continue  # it ended meanwhile
-            if words[0].endswith("qemu-system-x86_64") and any(str(self.folder) in word for word in words):
-                found.append(" ".join(words))
-        return found
+    def machines(self) -> list[int]:
+        """Processes of the lab's machines."""
+        return processes("-pidfile", str(self.folder))
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    if reasons := lacking(*([] if shutil.which("tofu") else ["terraform"])):
-        required = "infra" in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split()
-        (pytest.fail if required else pytest.skip)("; ".join(reasons))
+    require_machines(*([] if shutil.which("tofu") else ["terraform"]))
     # Not below pytest's folders: a socket's path has at most 107 characters.
     with tempfile.TemporaryDirectory(prefix="lab-") as name:
         lab = Lab(Path(name))
