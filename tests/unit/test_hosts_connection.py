@@ -54,9 +54,9 @@ def test_what_ssh_says_becomes_a_reason_with_the_host_and_the_next_command(
 def test_ssh_asks_nothing_and_knows_the_hosts_of_the_lab_only(tmp_path: Path) -> None:
     command = ssh_command(SENDER, tmp_path)
     assert {"BatchMode=yes", "StrictHostKeyChecking=yes", f"UserKnownHostsFile={tmp_path}/known_hosts"} <= set(command)
-    assert "-i" not in command
+    assert not {"-i", "IdentitiesOnly=yes"} & set(command)
     (tmp_path / "id_ed25519").touch()
-    assert str(tmp_path / "id_ed25519") in ssh_command(SENDER, tmp_path)
+    assert {str(tmp_path / "id_ed25519"), "IdentitiesOnly=yes"} <= set(ssh_command(SENDER, tmp_path))
 
 
 DELAY = st.integers(min_value=0, max_value=10**9)

@@ -13,13 +13,7 @@ from pathlib import Path
 import pytest
 from tiny_images import empty_cache
 
-from longfat.builds.image import (
-    RECIPE_FOLDER,
-    ImageBuild,
-    build_image,
-    load_image,
-    read_recipe,
-)
+from longfat.builds.image import RECIPE_FOLDER, ImageBuild, build_image, load_image, read_recipe
 from longfat.system.errors import RigError
 
 
@@ -61,17 +55,6 @@ def test_a_damaged_description_is_noticed_at_use(cache: Path, text: str) -> None
     (folder / "image.json").write_text(text)
     with pytest.raises(RigError, match=r"image\.json"):
         load_image(folder)
-
-
-def test_what_a_killed_build_left_is_removed_by_the_next(cache: Path) -> None:
-    leftover = cache / "images" / f".partial-{read_recipe(RECIPE_FOLDER).digest}-killed"
-    leftover.mkdir(parents=True)
-    folder = build_image().path.parent
-    assert not leftover.exists()
-    assert sorted(path.name for path in cache.joinpath("images").iterdir()) == [
-        folder.name,
-        f"{folder.name}.lock",
-    ]
 
 
 def test_a_failed_build_tells_the_end_of_its_output_and_leaves_no_image(

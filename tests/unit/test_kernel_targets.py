@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between the guest's kernel and the x86-64 package, with a tiny source and a stub of make."""
+"""Builds of the guest's kernel and of the x86-64 package, with a tiny source and a stub of make."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tiny_kernels import NAME, VERSION, tiny_kernels
 
 from longfat.builds.kernel import KernelBuild, build_kernel
-from longfat.builds.kernel_targets import TARGETS, X86_64
+from longfat.builds.kernel_targets import GUEST, TARGETS, X86_64, Target
 from longfat.system.errors import RigError
 from longfat.system.processes import is_running
 
@@ -31,19 +31,18 @@ def package(kernels: Path) -> KernelBuild:
     return build_kernel(X86_64, kernels_folder=kernels)
 
 
-def calls(tmp_path: Path) -> list[str]:
-    return (tmp_path / "log").read_text().splitlines()
-
-
-def test_a_package_is_patched_configured_and_built_once(kernels: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("target", "name"), [(GUEST, "linux"), (X86_64, f"linux-image-{VERSION}-1.deb")])
+def test_a_kernel_is_patched_configured_and_built_once(
+    kernels: Path, tmp_path: Path, target: Target, name: str
+) -> None:
     said: list[str] = []
-    first = build_kernel(X86_64, kernels_folder=kernels, say=said.append)
-    assert first.path.name == f"linux-image-{VERSION}-1.deb"
-    assert first.path.read_text() == "one\ntwo\n"
+    first = build_kernel(target, kernels_folder=kernels, say=said.append)
+    assert (first.path.name, first.path.read_text()) == (name, "one\ntwo\n")
+    assert (first.version, first.pinned) == (VERSION, True)
+    assert build_kernel(target, kernels_folder=kernels, say=said.append) == first
     assert len(said) == 1 and VERSION in said[0]
-    assert build_kernel(X86_64, kernels_folder=kernels, say=said.append) == first
-    assert [call.split()[1:3] for call in calls(tmp_path)] == [["ARCH=x86_64", f"-j{os.cpu_count()}"]] * 2
-    assert len(said) == 1
+    calls = (tmp_path / "log").read_text().splitlines()
+    assert {tuple(call.split()[1:3]) for call in calls} == {(f"ARCH={target.arch}", f"-j{os.cpu_count()}")}
 
 
 def test_the_day_of_the_build_is_taken_out_of_the_package(
