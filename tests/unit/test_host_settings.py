@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from manifests import keys_of, problems_of, spec_of, study_of
+from manifests import keys_of, spec_of, study_of
 
 from longfat.spec.network import lay_out
 
@@ -57,19 +57,3 @@ def test_each_host_has_its_own_local_queue(tmp_path: Path, kind: str) -> None:
     spec = spec_of(tmp_path, queues, ("to: server1", f"to: {server}"))
     ports = {port.node: port.egress.queue.limit_packets for port in lay_out(spec).all_ports()}
     assert (ports["client1"], ports[server]) == (70, 305)
-
-
-@pytest.mark.parametrize(
-    ("general", "own"),
-    [
-        ("{}", "{per_host: {client9: {txqueuelen: 5}}}"),
-        ("{per_host: {sender: {txqueuelen: 5}}}", "{}"),
-        ("{}", "{per_host: {switch: {txqueuelen: 5}}}"),
-        ("{}", "{per_host: {client1: {mtu: 9000 B}}}"),
-        ("{}", "{per_host: {client1: {sysctls: {net.core.wmem_max: 5}}}}"),
-        ("{}", "{per_host: {server1: {sysctls: {kernel.panic: 5}}}}"),
-    ],
-)
-def test_what_no_single_host_can_have_is_named(tmp_path: Path, general: str, own: str) -> None:
-    found = problems_of(tmp_path, text(general, own))
-    assert all("per_host" in problem.key and problem.line for problem in found)

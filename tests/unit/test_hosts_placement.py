@@ -83,18 +83,15 @@ def delays_us(spec: RunSpec) -> dict[str, int]:
     return {port.name: port.egress.delay_us for port in ports(spec) if port.egress.delay_us}
 
 
-def test_a_round_trip_is_taken_off_half_in_each_direction() -> None:
-    found = built(delay_spec(), {"right": 20_000})
+@pytest.mark.parametrize("own_us", [{"right": 20_000}, {"left": 8_000, "right": 20_000}])
+def test_the_round_trips_of_cables_are_taken_off_half_in_each_direction(own_us: dict[str, int]) -> None:
+    half_us = sum(own_us.values()) // 2
+    found = built(delay_spec(), own_us)
     assert delays_us(delay_spec()) == {"delay-eth0": 15_000, "delay-eth1": 15_000}
-    assert delays_us(found.spec) == {"delay-eth0": 5_000, "delay-eth1": 5_000}
-    assert found.shares_us == {"delay-eth0": 10_000, "delay-eth1": 10_000}
-    assert found.round_trips_us == {1: 20_000 + 5_000}
-
-
-def test_several_cables_of_one_path_take_off_their_sum() -> None:
-    found = built(delay_spec(), {"left": 8_000, "right": 20_000})
-    assert delays_us(found.spec) == {"delay-eth0": 1_000, "delay-eth1": 1_000}
-    assert found.round_trips_us == {0: 8_000 + 1_000, 1: 20_000 + 1_000}
+    assert delays_us(found.spec) == {"delay-eth0": 15_000 - half_us, "delay-eth1": 15_000 - half_us}
+    assert found.shares_us == {"delay-eth0": half_us, "delay-eth1": half_us}
+    links = {0: "left", 1: "right"}
+    assert found.round_trips_us == {k: own_us[name] + 15_000 - half_us for k, name in links.items() if name in own_us}
 
 
 def test_a_path_longer_than_the_run_declares_is_refused_with_both_numbers() -> None:
