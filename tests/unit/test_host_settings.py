@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of single hosts: laid key by key over those of all hosts, from the manifest to the RunSpec."""
+"""Settings of single hosts, from the manifest to the RunSpec."""
 
 from __future__ import annotations
 
@@ -30,18 +30,6 @@ GRAPH = "graph, senders: [client1], receivers: [server1], links: [{between: [cli
 
 def text(general: str = "{}", own: str = "{}", kind: str = DUMBBELL) -> str:
     return STUDY.format(general=general, own=own, kind=kind)
-
-
-def test_the_layers_are_laid_key_by_key(tmp_path: Path) -> None:
-    layers = text(
-        "{offloads: [gro], per_host: {client3: {offloads: [], sysctls: {net.ipv4.tcp_sack: 0}}}}",
-        "{sysctls: {net.ipv4.tcp_sack: 1}, per_host: {client3: {sysctls: {net.ipv4.tcp_ecn: 1}}}}",
-    )
-    found = {node.name: node for node in spec_of(tmp_path, layers).nodes}
-    assert (found["client1"].offloads, found["client3"].offloads) == (("gro",), ())
-    assert found["client1"].sysctls["net.ipv4.tcp_sack"] == "1"
-    own = {name: found["client3"].sysctls[name] for name in ("net.ipv4.tcp_sack", "net.ipv4.tcp_ecn")}
-    assert own == {"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_ecn": "1"}
 
 
 def test_long_segments_of_one_sender_are_refused_before_a_queue_that_counts_packets(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from manifests import keys_of, plan_of, spec_of
 
 from longfat.plan import estimate
-from longfat.spec.network import capture_port
 
 MANIFEST = """\
 format: 2
@@ -36,15 +35,6 @@ def test_model_start_and_off_times_of_web_users_and_their_algorithm_can_be_chose
     assert (web.model, web.off_ppm, web.start_us) == ("surge_files", 125_000, 5_000_000)
     (server,) = (node for node in spec.nodes if node.name == "client3")
     assert server.sysctls["net.ipv4.tcp_scalable.a_ppm"] == "20000"
-
-
-def test_every_captured_traffic_has_a_file_for_every_place_on_its_way(tmp_path: Path) -> None:
-    spec = spec_of(tmp_path, MANIFEST)
-    files = [f"{name}@{place}" for name in ("bulk2", "wave", "read") for place in ("receiver", "bottleneck")]
-    assert list(spec.probes.captures) == files
-    assert spec.traced == ()
-    places = [capture_port(spec, spec.udp[0], place).name for place in ("sender", "bottleneck", "receiver")]
-    assert places == ["client2-eth0", "switch-eth3", "server2-eth0"]
 
 
 @pytest.mark.parametrize(
