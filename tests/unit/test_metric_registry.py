@@ -17,7 +17,7 @@ from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.evidence.required_values import build_valid
 from longfat.metrics import METRICS
-from longfat.metrics.data import Connection, FlowRows, OutOfBounds
+from longfat.metrics.data import FlowRows, OutOfBounds
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.registry import load_own_metrics, metric
 from longfat.system.errors import StudyError
@@ -29,20 +29,6 @@ def _restored() -> Iterator[None]:
     yield
     METRICS.clear()
     METRICS.update(before)
-
-
-def test_a_signature_declares_the_parameters_of_a_metric() -> None:
-    @metric("ms", "something", bounds=(0, 9), source="a paper")
-    def something(samples: Connection, at_us: float, level_bps: float = 0.0, flow: str | None = None) -> float:
-        """What it is."""
-        return at_us
-
-    found = METRICS["something"]
-    assert [(one.name, one.dimension, one.required) for one in found.parameters.values()] == [
-        ("at", "time", True),
-        ("level", "rate", False),
-    ]
-    assert (found.required, found.flow, found.must_name_flow) == (("at",), True, False)
 
 
 def test_a_parameter_without_a_unit_and_a_name_given_twice_are_refused() -> None:
