@@ -378,7 +378,7 @@ def test_a_ceiling_before_the_expiry_replaces_it_and_stays_until_another_is_stat
     labs: Labs, words: list[str], hours: float | None
 ) -> None:
     own = datetime(2098, 7, 6, tzinfo=UTC)
-    folder = labs.lab("libvirt", VARIABLES | {"tags": TAGS | {"expires": own.isoformat()}})
+    folder = labs.lab("libvirt", VARIABLES | {"tags": TAGS | {"expires": f"{own:%FT%TZ}"}})
     hours = hours or (own - datetime.now(UTC)).total_seconds() / 3600
     call("up", "libvirt", "--yes", *words)
     assert hours_of(folder) == pytest.approx(hours, abs=0.1)
