@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -371,13 +371,13 @@ def hours_of(folder: Path) -> float:
         (["--max-hours", "5"], 5),
         (["--max-cost", "3", "--hourly-price", "0.5"], 6),
         (["--max-cost", "3", "--hourly-price", "0.5", "--max-hours", "2"], 2),
-        (["--max-hours", "9999999"], None),
+        (["--max-hours", "8000"], None),
     ],
 )
 def test_a_ceiling_before_the_expiry_replaces_it_and_stays_until_another_is_stated(
     labs: Labs, words: list[str], hours: float | None
 ) -> None:
-    own = datetime(2098, 7, 6, tzinfo=UTC)
+    own = datetime.now(UTC).replace(microsecond=0) + timedelta(days=200)
     folder = labs.lab("libvirt", VARIABLES | {"tags": TAGS | {"expires": f"{own:%FT%TZ}"}})
     hours = hours or (own - datetime.now(UTC)).total_seconds() / 3600
     call("up", "libvirt", "--yes", *words)
@@ -386,6 +386,12 @@ def test_a_ceiling_before_the_expiry_replaces_it_and_stays_until_another_is_stat
     assert hours_of(folder) == pytest.approx(hours, abs=0.1)
     call("up", "libvirt", "--yes", "--max-hours", "9")
     assert hours_of(folder) == pytest.approx(9, abs=0.1)
+
+
+@pytest.mark.parametrize("hours", ["0", "nan", "inf", "8760.1", "1e300"])
+def test_a_ceiling_is_more_than_nothing_and_at_most_a_year(labs: Labs, hours: str) -> None:
+    labs.lab("libvirt", VARIABLES)
+    assert "--max-hours" in call("up", "libvirt", "--yes", "--max-hours", hours, status=2)
 
 
 @pytest.mark.parametrize("words", [["--max-cost", "3"], []])
