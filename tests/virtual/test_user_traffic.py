@@ -32,7 +32,7 @@ MICE = Requests(
 )  # fmt: skip
 
 
-def spec_of(**users: tuple[Web, ...] | tuple[Requests, ...]) -> RunSpec:
+def spec_of(**users: Any) -> RunSpec:
     """Users over a path of 100 Mbit/s and 20 ms whose queue nothing overflows."""
     return delay_path(100_000_000, RTT_US, 10_000, **users)
 
