@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from tiny_kernels import NAME, PATCH, VERSION, pack, settings, tiny_kernels
 
-from longfat.builds.kernel import KernelBuild, build_environment, build_kernel, check_configuration
+from longfat.builds.kernel import KernelBuild, build_environment, build_kernel, check_configuration, count_objects
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import GUEST, TARGETS, X86_64, Target
@@ -242,6 +242,21 @@ def test_an_interrupted_build_ends_all_that_it_started_and_leaves_nothing(kernel
         package(kernels)
     assert comes_true(lambda: not is_running(int(child.read_text())))
     assert not list((tmp_path / "cache/kernels").glob(".build-*"))
+
+
+def test_progress_is_counted_while_folders_vanish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("fs/a.o", "fs/a.c", "net/b.o", "net/.tmp_7/c.o"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    scandir = os.scandir
+
+    def after_a_removal(folder: str) -> object:
+        if ".tmp_7" in str(folder):
+            shutil.rmtree(tmp_path / "net/.tmp_7", ignore_errors=True)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", after_a_removal)
+    assert count_objects(tmp_path) == 2
 
 
 def test_a_build_ends_with_the_process_that_was_killed(kernels: Path, tmp_path: Path) -> None:

@@ -248,13 +248,18 @@ class _Runner:
         while True:
             with suppress(subprocess.TimeoutExpired):
                 return step.wait(PROGRESS_S)
-            self.say(f"  {sum(1 for _ in self.folder.rglob('*.o'))} files compiled")
+            self.say(f"  {count_objects(self.folder)} files compiled")
 
     def _failed(self, what: str) -> RigError:
         tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
         free = shutil.disk_usage(self.folder).free
         full = f"; only {free >> 20} MB of disk are free, and it needs {SIZE}" if free < LEAST_FREE else ""
         return RigError(f"kernel build failed: {what}{full}\n{tail}", where=str(self.log))
+
+
+def count_objects(tree: Path) -> int:
+    """Return the number of object files below ``tree``, in which make still creates and removes folders."""
+    return sum(name.endswith(".o") for _, _, names in os.walk(tree) for name in names)  # ignores removed folders
 
 
 def check_configuration(wanted: str, got: str) -> None:
