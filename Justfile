@@ -73,7 +73,7 @@ fmt: development
     ruff check --fix .
     ruff format .
 
-# Stress the program: kill, damage, fuzz, extreme, studies, hosts, places or supply (--minutes --seed --only)
+# Stress the program: kill, damage, fuzz, extreme, studies, hosts, places or turn (--minutes --seed --only)
 [group('check')]
 [working-directory('.')]
 stress KIND *OPTIONS: development

@@ -16,13 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 
-import pytest
+from needs import refuse, require_packages
 
-from longfat.builds.packages import missing_packages
-
-PACKAGES = Path(__file__).parents[1] / "images" / "packages-docker.txt"
 START_PATIENCE_S = 60.0
 END_PATIENCE_S = 60.0
 LOG_TAIL_CHARS = 2000
@@ -59,20 +55,12 @@ def docker() -> Iterator[Docker]:
 @contextmanager
 def own_daemon() -> Iterator[Docker]:
     """Docker with a daemon that ends with the block. Skips or fails the test where it cannot be started."""
-    if missing := missing_packages(PACKAGES.read_text(encoding="utf-8")):
-        refuse(f"missing: {', '.join(missing)} (images/{PACKAGES.name})")
+    require_packages("docker", "packages-docker.txt")
     if os.geteuid():
-        refuse("no Docker daemon answers, and only root can start one")
+        refuse("docker", "no Docker daemon answers, and only root can start one")
     # Not below pytest's folders: a socket's path has at most 107 characters.
     with tempfile.TemporaryDirectory(prefix="dockerd-") as folder, _daemon(Path(folder)) as own:
         yield own
-
-
-def refuse(reason: str) -> NoReturn:
-    """Skip the test for ``reason``, or fail it where Docker is required."""
-    if "docker" in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split():
-        pytest.fail(f"docker is required: {reason}")
-    pytest.skip(reason)
 
 
 def answers(command: Docker) -> bool:
@@ -119,7 +107,7 @@ def _await(process: subprocess.Popen[bytes], command: Docker, log: Path) -> None
         if answers(command):
             return
         time.sleep(0.2)
-    refuse(f"dockerd does not start here: {log.read_text(errors='replace')[-LOG_TAIL_CHARS:]}")
+    refuse("docker", f"dockerd does not start here: {log.read_text(errors='replace')[-LOG_TAIL_CHARS:]}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

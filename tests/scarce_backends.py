@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from dockerd import Docker, docker
 from lab_in_namespaces import Lab, environment, lab_in_namespaces
+from needs import refuse
 
 from longfat.backends import hosts
 from longfat.backends.protocol import Backend
@@ -82,8 +83,7 @@ def simulator(name: str) -> Backend:
 
 def _require(name: str, reasons: Sequence[str]) -> None:
     if reasons:
-        required = name in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split()
-        (pytest.fail if required else pytest.skip)(f"backend {name} cannot work here: {'; '.join(reasons)}")
+        refuse(name, f"backend {name} cannot work here: {'; '.join(reasons)}")
 
 
 @contextmanager

@@ -19,14 +19,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 
 import psutil
-import pytest
+from needs import free_ports, refuse, require_packages
 
-from longfat.builds.packages import missing_packages
-
-PACKAGES = Path(__file__).parents[1] / "images" / "packages-cluster.txt"
 PATIENCE_S = 30.0
 NODES = ("node1", "node2")
 
@@ -123,8 +119,7 @@ class Slurm:
 @contextmanager
 def slurm() -> Iterator[Slurm]:
     """A cluster of two nodes with one CPU each. Skips the test, or fails it where LONGFAT_REQUIRE lists ``slurm``."""
-    if missing := missing_packages(PACKAGES.read_text(encoding="utf-8")):
-        refuse(f"missing: {', '.join(missing)} (images/{PACKAGES.name})")
+    require_packages("slurm", "packages-cluster.txt")
     # Not below pytest's folders: a socket's path has at most 107 characters.
     with tempfile.TemporaryDirectory(prefix="slurm-") as name, ExitStack() as own:
         folder = Path(name)
@@ -132,7 +127,7 @@ def slurm() -> Iterator[Slurm]:
         (folder / "munge/key").write_bytes(secrets.token_bytes(64))
         (folder / "munge/key").chmod(0o600)
         (folder / "state").mkdir()
-        ports = _free_ports(1 + len(NODES))
+        ports = free_ports(1 + len(NODES))
         nodes = "\n".join(
             f"NodeName={node} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port} CPUs=1 "
             f"RealMemory=100000 State=UNKNOWN"
@@ -163,17 +158,10 @@ def slurm() -> Iterator[Slurm]:
                 cluster.start(node)
             cluster.wait(cluster.is_idle)
         except RuntimeError as error:
-            refuse(f"Slurm does not start here: {error}")
+            refuse("slurm", f"Slurm does not start here: {error}")
         yield cluster
         with suppress(RuntimeError):
             cluster("scancel", "--me")
-
-
-def refuse(reason: str) -> NoReturn:
-    """Skip the test for ``reason``, or fail it where Slurm is required."""
-    if "slurm" in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split():
-        pytest.fail(f"slurm is required: {reason}")
-    pytest.skip(reason)
 
 
 def _start(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
@@ -196,15 +184,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody uses at present."""
-    with ExitStack() as own:
-        sockets = [own.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _steps(spool: str, node: str) -> list[int]:

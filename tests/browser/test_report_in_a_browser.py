@@ -251,10 +251,13 @@ def test_the_first_digits_of_runs_ids_as_in_a_card_open_these_runs(report: Page,
     assert {one[:8] for one in chosen} == {ids[0], ids[-1]}
 
 
-def test_the_slider_of_a_factor_draws_the_runs_of_its_value(page: Page, tmp_path: Path) -> None:
+def test_the_slider_is_of_the_experiment_with_the_most_claims_although_another_has_more_values(
+    page: Page, tmp_path: Path
+) -> None:
     study = write_study(tmp_path, repetitions=1)
-    text = (study / "study.yaml").read_text(encoding="utf-8")
-    (study / "study.yaml").write_text(text.replace("[1 MiB, 8 MiB]", "[1 MiB, 4 MiB, 8 MiB]"), encoding="utf-8")
+    text = (study / "study.yaml").read_text(encoding="utf-8").replace("[1 MiB, 8 MiB]", "[1 MiB, 4 MiB, 8 MiB]")
+    more = "{id: more, like: delay, sweep: {product: {algorithm: [standard], window: [1 MiB, 2 MiB, 3 MiB, 4 MiB]}}}"
+    (study / "study.yaml").write_text(f"{text}  - {more}\n", encoding="utf-8")
     write_results(study, tmp_path)
     build_dataset(tmp_path)
     judge_study(tmp_path, study)
@@ -267,24 +270,11 @@ def test_the_slider_of_a_factor_draws_the_runs_of_its_value(page: Page, tmp_path
     chart.locator("circle.point").last.click()
     expect(chart).to_have_attribute("data-value", str(8 << 20))
     chart.locator("input[type=range]").fill("0")
-    chart.get_by_role("link", name="these runs").click()
+    link = chart.get_by_role("link", name="these runs")
+    expect(link).to_have_attribute("href", re.compile("^#explore=delay&window="))
+    link.click()
     page.locator("#explorer[data-ready=yes]").wait_for()
     expect(page.locator("#explorer select[name=window]")).to_have_value(str(1 << 20))
-
-
-def test_the_chart_is_of_the_experiment_with_the_most_claims_although_another_has_more_values(
-    page: Page, tmp_path: Path
-) -> None:
-    study = write_study(tmp_path, repetitions=1)
-    text = (study / "study.yaml").read_text(encoding="utf-8").replace("[1 MiB, 8 MiB]", "[1 MiB, 4 MiB, 8 MiB]")
-    more = "{id: more, like: delay, sweep: {product: {algorithm: [standard], window: [1 MiB, 2 MiB, 3 MiB, 4 MiB]}}}"
-    (study / "study.yaml").write_text(f"{text}  - {more}\n", encoding="utf-8")
-    write_results(study, tmp_path)
-    build_dataset(tmp_path)
-    judge_study(tmp_path, study)
-    page.goto(write_report(tmp_path, StudyFolder(study)).as_uri())
-    link = page.locator("#chart[data-ready=yes]").get_by_role("link", name="these runs")
-    expect(link).to_have_attribute("href", re.compile("^#explore=delay&window="))
 
 
 def test_without_a_factor_the_chart_is_the_runs_and_without_a_run_the_figure_with_the_most_claims(
@@ -350,7 +340,7 @@ def test_the_explorer_draws_the_samples_zooms_and_keeps_its_view_in_the_address(
 
 
 @pytest.mark.parametrize("name", [REPORT, FRONT, CARD])
-def test_a_page_fits_every_window_and_axe_finds_nothing(page: Page, results: Path, name: str) -> None:
+def test_a_page_fits_every_window_and_axe_finds_nothing_even_in_the_dark(page: Page, results: Path, name: str) -> None:
     for width in (1024, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto("about:blank")
@@ -364,6 +354,10 @@ def test_a_page_fits_every_window_and_axe_finds_nothing(page: Page, results: Pat
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     found = Axe().run(page)
     assert [(fault["id"], fault["nodes"][0]["html"]) for fault in found.response["violations"]] == []
+    page.emulate_media(color_scheme="dark")
+    found = Axe().run(page, options={"runOnly": ["color-contrast"]})
+    page.emulate_media(color_scheme="light")
+    assert [fault["nodes"][0]["html"] for fault in found.response["violations"]] == []
 
 
 def test_it_prints_on_few_pages_with_claims_and_causes_and_without_the_explorer(report: Page) -> None:
@@ -373,14 +367,3 @@ def test_it_prints_on_few_pages_with_claims_and_causes_and_without_the_explorer(
     expect(report.locator("#explore")).to_be_hidden()
     expect(report.locator("#claim-far-too-much")).to_be_visible()
     report.emulate_media(media="screen")
-
-
-@pytest.mark.parametrize("name", [REPORT, FRONT, CARD])
-def test_text_has_contrast_in_the_dark(page: Page, results: Path, name: str) -> None:
-    page.emulate_media(color_scheme="dark")
-    page.goto((results / name).as_uri())
-    if name == REPORT:
-        page.locator("#chart[data-ready=yes]").wait_for()
-    found = Axe().run(page, options={"runOnly": ["color-contrast"]})
-    assert [fault["nodes"][0]["html"] for fault in found.response["violations"]] == []
-    page.emulate_media(color_scheme="light")

@@ -55,7 +55,7 @@ SLOW_START_SSTHRESH = 2147483647  # TCP_INFINITE_SSTHRESH of the Linux kernel
 ESTABLISHED, OPEN = 1, 0  # TCP_ESTABLISHED and TCP_CA_Open, as tcp_info has them
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)  # Ethernet, 128 bytes a packet
 
-Fault = Literal["crash", "die", "disk_full", "report_failure", "starve"]
+Fault = Literal["crash", "disk_full", "report_failure", "starve"]
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,6 @@ class FakeBackend:
         fault = self._fault_of(spec.run_id)
         if fault == "crash":
             raise RigError("the fake laboratory crashed, as it was told to")
-        if fault == "die":
-            raise RigError("the guest was killed, as it was told to")
         if fault == "disk_full":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         outcome = {"status": "ok", "reason": None, "end_us": spec.end_us}

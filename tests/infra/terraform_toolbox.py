@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import refuse
 
 from longfat.system.cache import cache_folder
 
@@ -33,20 +34,12 @@ ENVIRONMENTS = [name for name in MODULES if "/environments/" in name]
 REGISTRIES = ("registry.terraform.io", "registry.opentofu.org")
 
 
-def lacking(reason: str) -> None:
-    """Skip the test for ``reason``; fail where LONGFAT_REQUIRE names terraform, as `just infra-check` does."""
-    if "terraform" in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split():
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 def terraform_program() -> str:
     """The program that $LONGFAT_TERRAFORM names, else terraform, else tofu; without any, the test is skipped."""
     for name in filter(None, (os.environ.get("LONGFAT_TERRAFORM"), "terraform", "tofu")):
         if found := shutil.which(name):
             return found
-    lacking("neither terraform nor tofu is in PATH")
-    raise AssertionError("not reached")
+    refuse("terraform", "neither terraform nor tofu is in PATH")
 
 
 def surroundings() -> dict[str, str]:
@@ -67,7 +60,7 @@ def schema_provider() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not built.exists():
             if not shutil.which("go"):
-                lacking("go, which builds the schema-only provider, is not in PATH")
+                refuse("terraform", "go, which builds the schema-only provider, is not in PATH")
             new = built.with_suffix(".new")
             subprocess.run(
                 ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", str(new), "."],

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from needs import free_ports
 from terraform_toolbox import (
     Terraform,
     end_machines,
@@ -103,15 +104,6 @@ def seed_of(lab: Lab) -> dict[str, str]:
     with tarfile.open(lab.folder / "sender.seed") as seed:
         found = {Path(entry.name).name: seed.extractfile(entry) for entry in seed if entry.isfile()}
         return {name: file.read().decode().strip() for name, file in found.items() if file}
-
-
-def free_ports(count: int) -> list[int]:
-    doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [door.getsockname()[1] for door in doors]
-    finally:
-        for door in doors:
-            door.close()
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from terraform_toolbox import ENVIRONMENTS, INFRA, MODULES, SCHEMA_PROVIDER, Terraform, inventory_schema, make_terraform
+from terraform_toolbox import ENVIRONMENTS, MODULES, Terraform, inventory_schema, make_terraform
 
 pytestmark = pytest.mark.terraform
 
@@ -91,21 +90,3 @@ def test_what_a_provider_does_not_know_is_found(
         main.write_text(text)
     assert not answer["valid"]
     assert any(complaint in f"{entry['summary']} {entry.get('detail')}" for entry in answer["diagnostics"])
-
-
-def test_the_default_links_have_the_direct_cable_that_the_smoke_study_needs() -> None:
-    text = (INFRA / "terraform/shared/links.tf").read_text()
-    assert re.search(r'default = \{\n    direct = \{ a = "sender", b = "receiver" \}\n', text)
-
-
-def test_the_schemas_are_of_the_versions_that_the_modules_ask_for() -> None:
-    asked = {}
-    for name in ENVIRONMENTS:
-        text = (INFRA / name / "versions.tf").read_text()
-        asked |= dict(re.findall(r'source  = "([^"]+)"\n\s+version = "~> ([\d.]+)"', text))
-    known = {}
-    for path in SCHEMA_PROVIDER.glob("schemas/*.json"):
-        content = json.loads(path.read_text())
-        known[content["source"].partition("/")[2]] = content["version"]
-    assert set(asked) == set(known)
-    assert [name for name, version in asked.items() if not known[name].startswith(version)] == []

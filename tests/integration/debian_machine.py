@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from needs import free_ports
+
 PATIENCE_S = 600  # emulation on a busy machine; an idle one takes half a minute
 LINKS = {"left": "52:54:00:00:00:01", "right": "52:54:00:00:00:02"}
 
@@ -29,9 +31,7 @@ class DebianMachine:
         self.key = folder / "id_ed25519"
         self._disk = disk
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        (self.port,) = free_ports(1)
 
     def __enter__(self) -> DebianMachine:
         for name, comment in ((self.key, "user"), (self.folder / "ssh_host_ed25519_key", "host")):

@@ -7,6 +7,8 @@ import os
 import shutil
 from pathlib import Path
 
+from needs import refuse
+
 from longfat.system.cache import cache_folder
 
 PROGRAMS = ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "ssh", "ssh-keygen", "dpkg-deb")
@@ -18,8 +20,8 @@ def packages() -> list[Path]:
     return sorted(found, key=lambda path: path.stat().st_mtime)
 
 
-def lacking(*programs: str) -> list[str]:
-    """Reasons why such tests cannot run here; ``programs`` are needed besides the usual ones."""
+def require_machines(*programs: str) -> None:
+    """Refuse the test where such machines cannot run; ``programs`` are needed besides the usual ones."""
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     reasons = [
         f"{program} is not installed" for program in (*PROGRAMS, *programs) if shutil.which(program, path=path) is None
@@ -28,4 +30,5 @@ def lacking(*programs: str) -> list[str]:
         reasons.append("only root can make the machines' disk")
     if not packages():
         reasons.append("no x86-64 kernel in the cache folder: ./just build kernel --target x86-64 builds it")
-    return reasons
+    if reasons:
+        refuse("infra", "; ".join(reasons))

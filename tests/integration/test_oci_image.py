@@ -13,6 +13,7 @@ from pathlib import Path
 import dockerd
 import pytest
 from dockerd import Docker
+from needs import refuse
 from rich.console import Console
 
 from longfat.builds.image import RECIPE_FOLDER, read_recipe
@@ -39,7 +40,7 @@ def docker() -> Iterator[Docker]:
 def archive(docker: Docker) -> Path:
     """The archive, built now from the user's own cache folder."""
     if not shutil.which("buildah"):
-        dockerd.refuse("missing: buildah (images/packages-oci.txt)")
+        refuse("docker", "missing: buildah (images/packages-oci.txt)")
     return build(Console())
 
 

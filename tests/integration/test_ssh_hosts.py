@@ -15,10 +15,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from needs import free_ports, require_packages
 from remote_study import alone, dataset_of, on_nodes, processes, workers, write_repository
-from slurm import PACKAGES, refuse
 
-from longfat.builds.packages import missing_packages
 from longfat.execute.record.verify import find_records
 
 # Runs of the host alpha wait for the test; those of beta take ten minutes, so that it has one when it is killed.
@@ -58,17 +57,14 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[Path]:
     """A folder with two hosts: their homes, each with a checkout, and ``config`` by which ssh finds them."""
-    if missing := missing_packages(PACKAGES.read_text(encoding="utf-8")):
-        refuse(f"missing: {', '.join(missing)} (images/{PACKAGES.name})")
+    require_packages("slurm", "packages-cluster.txt")
     folder = tmp_path_factory.mktemp("hosts")
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")], check=True)
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)  # sshd(8) as root wants it
     with ExitStack() as resources, (folder / "config").open("w") as config:
         for host in HOSTS:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
+            (port,) = free_ports(1)
             (folder / f"{host}.conf").write_text(SERVER.format(port=port, folder=folder, host=host))
             config.write(CLIENT.format(port=port, folder=folder, host=host))
             program = folder / host / "checkout/.venv/bin/python"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = ("kill", "damage", "fuzz", "extreme", "studies", "hosts", "places", "supply", "turn")
+KINDS = ("kill", "damage", "fuzz", "extreme", "studies", "hosts", "places", "turn")
 BAD = "bad"
 
 

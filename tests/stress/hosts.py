@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of other machines: each is used whole, or is a failure of that host with a name.
 
-A round draws the archive of a record, or the messages of a host of a lab. Bad are a file outside of the folder that was
+A round draws the archive of a record, or a message of a host of a lab. Bad are a file outside of the folder that was
 written, moved or read, an error of another kind than the project's, and no end in time.
 """
 
@@ -22,9 +22,7 @@ import pytest
 from conftest import plan_of
 from fake_backend import FakeBackend
 
-from longfat.backends.testbed.connect import connection
 from longfat.backends.testbed.connect.answers import checked, read_message
-from longfat.backends.testbed.connect.connection import Connections
 from longfat.backends.testbed.inventory import Host
 from longfat.execute.attempt import Attempt, attempt_run
 from longfat.execute.record.archive import pack, receive
@@ -81,27 +79,19 @@ def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], 
     for name in ("secret", "sub/file"):
         (outside / name).write_text("untouched", encoding="ascii")
     here = contents(outside)
-    ssh = work / "bin/ssh"
-    ssh.parent.mkdir()
-    patch.setenv("PATH", str(ssh.parent), prepend=":")
-    patch.setattr(connection, "ANSWER_S", 1.0)
-    patch.setattr(connection, "GREETING_S", 1.0)
-    patch.setattr(connection, "BEAT_S", 0.2)
 
     def play(chance: random.Random) -> str:
         raw = Path(tempfile.mkdtemp(prefix="raw-", dir=work))
         began = time.monotonic()
-        kind = chance.choices(["archive", "message", "connection"], weights=[9, 9, 1])[0]
+        kind = chance.choice(["archive", "message"])
         try:
             if kind == "archive":
                 record = receive(hostile(whole, outside, chance), raw, "b", run.run_id)
                 assert contents(record.folder) == contents(work / "there/a"), "a changed record was accepted"
-            elif kind == "message":
+            else:
                 verb = chance.choice(VERBS[:9])
                 line = chance.choice([*RAW, answer(chance), answer(chance), answer(chance), answer(chance)])
                 checked(verb, read_message(line, "sender"), "sender")
-            else:
-                converse(ssh, work, chance)
             outcome, named = "used", True
         except LongfatError as error:
             outcome, named = "refused", kind == "archive" or error.where == "sender"
@@ -192,19 +182,3 @@ def value(chance: random.Random, depth: int) -> Any:
     if kind < 0.6:
         return [value(chance, depth - 1) for _ in range(chance.randrange(4))]
     return {chance.choice(KEYS): value(chance, depth - 1) for _ in range(chance.randrange(6))}
-
-
-def converse(ssh: Path, work: Path, chance: random.Random) -> None:
-    """Open a connection to a host that sends drawn bytes, then is silent, floods, or ends."""
-    lines = [answer(chance) for _ in range(chance.randrange(3))]
-    first = chance.choice([b'{"here": "6"}', b'{"here": "6"}', *RAW[1:], answer(chance)])
-    (work / "sent").write_bytes(b"\n".join([first, *lines, b""]))
-    then = chance.choice(
-        ["exit 0", "exec sleep 60", "exec cat /dev/zero", "exec yes", "exec cat >/dev/null", "exec yes >&2"]
-    )
-    ssh.write_text(f"#!/bin/sh\ncat {work}/sent\n{then}\n", encoding="ascii")
-    ssh.chmod(0o755)
-    with Connections([HOST], work, b"code" * chance.choice([1, 100_000])) as connections:
-        connections.clock("sender")
-        with (work / "collected").open("wb") as target:
-            connections.collect("sender", target)

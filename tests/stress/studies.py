@@ -104,18 +104,7 @@ def page(chance: random.Random, study: Path, _: Path) -> None:
     (study / "README.md").write_text(text, encoding="utf-8")
 
 
-def deep(chance: random.Random, study: Path, _: Path) -> None:
-    """Write a relation that is deep, or wide."""
-    path = study / "claims.yaml"
-    if path.is_file() and not path.is_symlink():
-        count = chance.randint(200, 2000)
-        term = chance.choice(["+ 1", "- 2 * 3", "/ 7"])
-        whole = chance.choice([f"{'(' * count}1{')' * count} > 0", f"1 {term * count} > 0"])
-        text = path.read_text(encoding="utf-8", errors="replace")
-        path.write_text(re.sub(r"relation: .*", f"relation: {whole}", text, count=1), encoding="utf-8")
-
-
-PLANTS: Mapping[str, Plant] = {one.__name__: one for one in (link, pipe, noise, program, words, page, deep)}
+PLANTS: Mapping[str, Plant] = {one.__name__: one for one in (link, pipe, noise, program, words, page)}
 
 
 def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], str]:

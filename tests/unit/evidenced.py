@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,3 +74,9 @@ def change(path: Path, before: str, after: str, count: int = 1) -> None:
     text = path.read_text(encoding="ascii")
     assert before in text
     path.write_text(text.replace(before, after, count), encoding="ascii")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    """Call git in a folder."""
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)

@@ -18,6 +18,7 @@ from longfat.system.errors import StudyError
 
 PROGRAM = Path(__file__).resolve().parents[2] / "infra/ansible/lab_inventory.py"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE1vcmUgdGhhbiBhIGtleSBpcyBub3QgbmVlZGVk"
+EXPIRY = "2031-01-02T03:04:05Z"
 KNOWN_HOSTS = Path("/labs/one/known_hosts")
 
 
@@ -105,33 +106,29 @@ def test_a_violation_of_the_contract_is_named_by_its_key(tmp_path: Path, place: 
     assert refused_keys(tmp_path, lab(host, machine("b", "receiver"))) == [f"hosts[0].{place}"]
 
 
-def test_contradictions_are_refused(tmp_path: Path) -> None:
+def test_contradictions_and_files_outside_of_etc_are_refused(tmp_path: Path) -> None:
     ends = machine("a", "sender"), machine("b", "receiver")
     assert refused_keys(tmp_path, lab(ends[0], machine("a", "receiver"))) == ["hosts", "nics"]
     assert refused_keys(tmp_path, lab(*ends, machine("c", "router"))) == ["nics"]
     assert refused_keys(tmp_path, lab(*ends, paths={"two": {"round_trip_us": 1}})) == ["paths.two"]
+    assert refused_keys(tmp_path, lab(filter={"/root/.bashrc": ""})) == ["filter"]
 
 
-@pytest.mark.parametrize(("user", "become"), [("debian", True), ("root", False)])
-def test_a_host_keeps_its_address_its_user_and_its_cards(user: str, become: bool) -> None:
-    hosts, _ = convert(lab(machine("a", "sender", port=2201, user=user)), KNOWN_HOSTS, nobody_knows)
-    assert hosts["all"]["children"]["senders"]["hosts"]["a"] == {
+@pytest.mark.parametrize(("environment", "user", "end"), [("existing", "debian", ""), ("local", "root", EXPIRY)])
+def test_hosts_filter_and_the_end_of_machines_made_for_the_lab_reach_ansible(
+    environment: str, user: str, end: str
+) -> None:
+    files = {"/etc/nftables.conf": "flush ruleset ip\n"}
+    own = {"environment": environment, "filter": files, "tags": {"expires": EXPIRY}}
+    everything = convert(lab(machine("a", "sender", port=2201, user=user), **own), KNOWN_HOSTS, nobody_knows)[0]["all"]
+    assert everything["children"]["senders"]["hosts"]["a"] == {
         "ansible_host": "192.0.2.1",
         "ansible_port": 2201,
         "ansible_user": user,
-        "ansible_become": become,
+        "ansible_become": user == "debian",
         "data_plane_nics": [{"link": "left", "mac": "52:54:00:00:00:01", "pci": None, "vlan": None}],
     }
-
-
-def test_the_files_of_the_packet_filter_reach_its_role() -> None:
-    files = {"/etc/nftables.conf": "flush ruleset ip\n"}
-    for inventory, wanted in ((lab(filter=files), files), (lab(), {})):
-        assert convert(inventory, KNOWN_HOSTS, nobody_knows)[0]["all"]["vars"]["packet_filter_files"] == wanted
-
-
-def test_a_filter_has_files_below_etc_only(tmp_path: Path) -> None:
-    assert refused_keys(tmp_path, lab(filter={"/root/.bashrc": ""})) == ["filter"]
+    assert (everything["vars"]["packet_filter_files"], everything["vars"]["lab_expiry_utc"]) == (files, end)
 
 
 def test_only_the_keys_of_the_lab_are_trusted() -> None:
@@ -162,10 +159,3 @@ def test_the_program_writes_both_files_or_none(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("lab_inventory: ")
     assert not (tmp_path / "no").exists()
-
-
-@pytest.mark.parametrize(("environment", "end"), [("existing", ""), ("local", "2031-01-02T03:04:05Z")])
-def test_machines_that_were_made_for_the_lab_end_it_and_others_do_not(environment: str, end: str) -> None:
-    made = lab(machine("w", "worker") | {"nics": []}) | {"environment": environment}
-    made["tags"] = made["tags"] | {"expires": "2031-01-02T03:04:05Z"}
-    assert convert(made, KNOWN_HOSTS, nobody_knows)[0]["all"]["vars"]["lab_expiry_utc"] == end

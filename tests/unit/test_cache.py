@@ -11,13 +11,6 @@ from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
 
 
-@pytest.fixture(autouse=True)
-def a_home_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
-    monkeypatch.delenv("LONGFAT_CACHE", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-
-
 @pytest.mark.parametrize(
     ("environment", "folder"),
     [
@@ -28,8 +21,9 @@ def a_home_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_variables_choose_the_folder(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], folder: str) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", "/home/somebody")
+    for name in ("LONGFAT_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, environment.get(name, ""))
     assert cache_folder() == Path(folder)
 
 

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consistency of the catalogue, and exact sysctls from its parameters."""
-
-import re
+"""Exact sysctls from the parameters of the catalogue."""
 
 from longfat.study.catalog.ccas import CCAS
-from longfat.study.catalog.stacks import RECEIVER_SETTINGS, SENDER_SETTINGS, STACKS
 
 
 def test_each_unit_of_highspeed_keeps_its_last_digit() -> None:
@@ -23,11 +20,3 @@ def test_giving_every_default_is_the_same_as_giving_nothing() -> None:
     for cca in CCAS.values():
         given = {n: p.default_text if p.words else float(p.default_text) for n, p in cca.parameters.items()}
         assert cca.sysctls(given) == cca.sysctls({})
-
-
-def test_every_setting_is_set_once() -> None:
-    for stack in STACKS.values():
-        by_the_testbed = {setting.sysctl for setting in (*SENDER_SETTINGS, *RECEIVER_SETTINGS)}
-        names = [*(setting.sysctl for setting in stack.settings), *by_the_testbed]
-        assert len(names) == len(set(names))
-        assert all(re.fullmatch(r"net(\.[a-z0-9_]+)+", name) for name in names)

@@ -12,26 +12,15 @@ import pytest
 from bottleneck import missed, planned, port_of, problem
 
 from longfat.spec.network import TRACED_BITS, Step, capacity_bits, steps
-from longfat.spec.runspec import Change, Interface, Trace
+from longfat.spec.runspec import Change, Trace
 
 MBPS = 1_000_000
 
 
-def test_a_change_of_the_round_trip_time_is_shared_by_both_ways(tmp_path: Path) -> None:
-    spec = planned(tmp_path, keys="changes: [{at: 1 s, rtt: 40 ms}]")
-    assert port_of(spec, "switch", "server").egress.changes == (Change(1_000_000, delay_us=20_000),)
-    assert port_of(spec, "server", "switch").egress.changes == (Change(1_000_000, delay_us=20_000),)
-
-
-def exact(end: Interface) -> Interface:
-    """The interface with an exact clock, at no distance."""
-    return replace(end, egress=replace(end.egress, clock_ppb=0, distance_ns=0))
-
-
-def test_in_an_outage_nothing_leaves_either_way(tmp_path: Path) -> None:
-    spec = planned(tmp_path, keys="changes: [{at: 1 s, outage: 200 ms}, {at: 1.2 s, rate: 1 Mbit/s}]")
+def test_outages_and_round_trip_times_are_of_both_ways_and_a_rate_of_one(tmp_path: Path) -> None:
+    spec = planned(tmp_path, keys="changes: [{at: 1 s, outage: 200 ms}, {at: 1.2 s, rate: 1 Mbit/s, rtt: 40 ms}]")
     there = port_of(spec, "switch", "server").egress.changes
-    assert there == (Change(1_000_000, held=True), Change(1_200_000, MBPS, held=False))
+    assert there == (Change(1_000_000, held=True), Change(1_200_000, MBPS, 20_000, held=False))
     assert port_of(spec, "server", "switch").egress.changes == tuple(replace(one, rate_bps=None) for one in there)
 
 
@@ -50,13 +39,6 @@ def test_a_trace_gives_a_full_packet_for_each_line_in_its_millisecond(tmp_path: 
         Step(6_000, 3 * packet_bps, 50_000_000, held=True),
     )
     assert [capacity_bits(found, ms * 1000) // TRACED_BITS for ms in range(8)] == [0, 3, 3, 3, 3, 4, 7, 7]
-
-
-@pytest.mark.parametrize(("content", "named"), [("5\n3\n", "line 2"), ("1\n2.5\n", "line 2"), ("", "bad.trace")])
-def test_a_trace_that_cannot_be_read_names_its_line(tmp_path: Path, content: str, named: str) -> None:
-    (tmp_path / "bad.trace").write_text(content)
-    found = problem(tmp_path, keys="trace: bad.trace")
-    assert found.startswith("experiments[0].topology.trace: ") and named in found
 
 
 @pytest.mark.parametrize(
@@ -101,26 +83,31 @@ def test_a_series_repeats_from_its_first_row_to_the_end_of_the_run(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("content", "named"),
+    ("kind", "content", "named"),
     [
-        ("", "line 1"),
-        ("time (s)\n1\n", "line 1"),
-        ("time (s),rate (MB/s)\n0,1\n", "line 1"),
-        ("time (s),rate (Mbit/s),time (ms)\n0,1,1\n", "line 1"),
-        ("time (s),rate (Mbit/s)\n0,1\n1\n", "line 3"),
-        ("time (s),rate (Mbit/s)\n0,1\n1,-2\n2,x\n", "line 4"),
-        ("time (s),rate (Tbit/s)\n0,1\n1,1.5\n", "line 3"),
-        ("time (s),rate (Mbit/s)\n3,1\n3,2\n", "line 3"),
-        ("time (s),rate (Mbit/s)\n0,1\n3700,2\n", "line 3"),
-        ("time (s),rate (Mbit/s)\n0,0\n", "line 2"),
-        ("time (s),rate (Mbit/s)\n", "line 2"),
-        ("time (us),rate (Mbit/s)\n0,1\n1,2\n", "steps"),
-        ("time (s),rate (Mbit/s)\n" + "0,1\n" * 40_000, "rows"),
+        ("trace", "5\n3\n", "line 2"),
+        ("trace", "1\n2.5\n", "line 2"),
+        ("trace", "", "bad.trace"),
+        ("csv", "", "line 1"),
+        ("csv", "time (s)\n1\n", "line 1"),
+        ("csv", "time (s),rate (MB/s)\n0,1\n", "line 1"),
+        ("csv", "time (s),rate (Mbit/s),time (ms)\n0,1,1\n", "line 1"),
+        ("csv", "time (s),rate (Mbit/s)\n0,1\n1\n", "line 3"),
+        ("csv", "time (s),rate (Mbit/s)\n0,1\n1,-2\n2,x\n", "line 4"),
+        ("csv", "time (s),rate (Tbit/s)\n0,1\n1,1.5\n", "line 3"),
+        ("csv", "time (s),rate (Mbit/s)\n3,1\n3,2\n", "line 3"),
+        ("csv", "time (s),rate (Mbit/s)\n0,1\n3700,2\n", "line 3"),
+        ("csv", "time (s),rate (Mbit/s)\n0,0\n", "line 2"),
+        ("csv", "time (s),rate (Mbit/s)\n", "line 2"),
+        ("csv", "time (us),rate (Mbit/s)\n0,1\n1,2\n", "steps"),
+        ("csv", "time (s),rate (Mbit/s)\n" + "0,1\n" * 40_000, "rows"),
     ],
 )
-def test_a_series_that_cannot_be_read_names_its_line(tmp_path: Path, content: str, named: str) -> None:
-    (tmp_path / "bad.csv").write_text(content)
-    found = problem(tmp_path, keys="trace: bad.csv")
+def test_a_trace_or_series_that_cannot_be_read_names_its_line(
+    tmp_path: Path, kind: str, content: str, named: str
+) -> None:
+    (tmp_path / f"bad.{kind}").write_text(content)
+    found = problem(tmp_path, keys=f"trace: bad.{kind}")
     assert found.startswith("experiments[0].topology.trace: ") and named in found
 
 
@@ -138,7 +125,7 @@ def test_a_series_that_cannot_be_read_names_its_line(tmp_path: Path, content: st
 def test_a_wire_that_did_not_follow_its_steps_invalidates_the_run(
     tmp_path: Path, read: dict[str, Any], words: str | None
 ) -> None:
-    drawn = planned(tmp_path, keys="changes: [{at: 500 ms, rate: 50 Mbit/s}]")
-    spec = replace(drawn, links=tuple(replace(link, a=exact(link.a), b=exact(link.b)) for link in drawn.links))
+    exact = "{}\n    clock_tolerance: 0 ppm\n    phases: fixed"
+    spec = planned(tmp_path, keys="changes: [{at: 500 ms, rate: 50 Mbit/s}]", hosts=exact)
     found = missed(spec, tmp_path / "run", lambda port: "steps" in port, lambda port: port.update(read))
     assert found == () if words is None else (len(found) == 1 and words in found[0])

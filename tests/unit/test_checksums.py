@@ -11,9 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fabricated_results import CLAIMS, MANIFEST, make_results, write_study
-from typer.testing import CliRunner, Result
-
-from longfat.cli import app
+from tiny_study import call
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +27,6 @@ def results(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     """A copy of them."""
     monkeypatch.setenv("LONGFAT_ROOT", str(tmp_path / "copy"))
     return shutil.copytree(whole, tmp_path / "copy", symlinks=True) / "results" / "small"
-
-
-def call(verb: str, *arguments: str) -> Result:
-    return CliRunner().invoke(app, [verb, *arguments], env={"COLUMNS": "200"})
 
 
 def edit_goodput(path: Path) -> None:

@@ -9,55 +9,27 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from fabricated_results import judge_study, make_results, write_study
+from fabricated_results import judge_study, write_study
+from test_claims import HEAD, claim, problems
+from test_claims import results as results
 
 from longfat.data.study_folder import StudyFolder
 from longfat.metrics import METRICS
+from longfat.relations.claims import Claim
 from longfat.relations.counting import Counted, Share, shares, tally
 from longfat.relations.firsts import changes, keep_first
 from longfat.relations.judge import judge, read_origin, read_verdicts
 from longfat.relations.limits import Limits, holm
 from longfat.relations.outcomes import Word
-from longfat.system.errors import RecordError, RigError, StudyError
+from longfat.system.errors import RecordError, RigError
 
-HEAD = "format: 2\nstudy: small\nclaims:\n"
 FAST, SLOW = "goodput[delay, highspeed, window=8 MiB]", "goodput[delay, standard, window=8 MiB]"
-
-
-def claim(name: str, relation: str, *fields: str, artifact: str = "fig-1") -> str:
-    lines = [
-        f"  - id: {name}",
-        f"    artifact: {artifact}",
-        "    statement: Something.",
-        "    paper: {value: 1, where: somewhere}",
-        *(f"    {line}" for line in fields),
-        f"    relation: '{relation}'",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-CRITERION = HEAD + claim("a", f"{FAST} > 1", "kind: law")
-
-
-def problems(tmp_path: Path, *claims: str) -> str:
-    study = write_study(tmp_path, claims=HEAD + "".join(claims))
-    with pytest.raises(StudyError) as caught:
-        _ = StudyFolder(study).claims
-    return str(caught.value)
-
-
-def accepted(tmp_path: Path, *claims: str) -> int:
-    return len(StudyFolder(write_study(tmp_path, claims=HEAD + "".join(claims))).claims)
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("results")
-    make_results(write_study(folder, repetitions=3), folder)
-    return folder
-
-
+CRITERION = claim("a", f"{FAST} > 1", "kind: law")
 NUMBERS = ("oracle:", f"  {FAST}: 900", f"  {SLOW}: 950")
+
+
+def claims_of(tmp_path: Path, *claims: str, head: str = HEAD) -> tuple[Claim, ...]:
+    return StudyFolder(write_study(tmp_path, claims=head + "".join(claims))).claims
 
 
 def test_a_test_that_the_papers_own_numbers_fail_is_an_error_with_file_line_and_both_numbers(tmp_path: Path) -> None:
@@ -68,7 +40,7 @@ def test_a_test_that_the_papers_own_numbers_fail_is_an_error_with_file_line_and_
 def test_a_test_that_they_meet_and_one_that_is_marked_pass(tmp_path: Path) -> None:
     marked = "inconsistent: {where: table 2, reason: the table has 900 and 950}"
     met = claim("a", f"{SLOW} > {FAST}", *NUMBERS)
-    assert accepted(tmp_path, met, claim("b", f"{FAST} > {SLOW}", *NUMBERS, marked)) == 2
+    assert len(claims_of(tmp_path, met, claim("b", f"{FAST} > {SLOW}", *NUMBERS, marked))) == 2
 
 
 def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_counts(tmp_path: Path) -> None:
@@ -77,7 +49,7 @@ def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_c
         claim("other", f"{FAST} = 1000", artifact="tab-2"),
         claim("slow", f"{SLOW} = 950", artifact="tab-3"),
     )
-    assert accepted(tmp_path, *contradicting, claim("order", f"{FAST} > {SLOW}", artifact="tab-2")) == 4
+    assert len(claims_of(tmp_path, *contradicting, claim("order", f"{FAST} > {SLOW}", artifact="tab-2"))) == 4
     text = problems(tmp_path, *contradicting, claim("order", f"{FAST} > {SLOW}", artifact="tab-1"))
     assert "claim 'order' does not hold" in text
 
@@ -85,7 +57,7 @@ def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_c
 def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp_path: Path) -> None:
     written = "goodput[delay, window=8 MiB, algorithm=highspeed] = 900"
     texts = claim("a", f"{FAST} = 900"), claim("b", written), claim("c", f"{FAST} = 1000"), claim("d", f"{FAST} > 800")
-    found = StudyFolder(write_study(tmp_path, claims=HEAD + "".join(texts))).claims
+    found = claims_of(tmp_path, *texts)
     assert [one.same_as for one in found] == [None, "a", None, None]
     assert [one.contradicts for one in found] == [("c",), ("c",), ("a", "b"), ()]
 
@@ -103,9 +75,8 @@ def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp
 def test_a_claim_whose_runs_are_not_what_it_needs_is_undecided(
     results: Path, tmp_path: Path, needs: str, verdict: str
 ) -> None:
-    (found,) = judge_study(
-        results, write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", f"needs: {{{needs}}}"))
-    )
+    study = write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", f"needs: {{{needs}}}"))
+    (found,) = judge_study(results, study)
     assert (found.verdict, bool(found.reason)) == (verdict, verdict == "undecided")
 
 
@@ -113,13 +84,11 @@ def test_needs_above_all_claims_are_those_of_claims_that_have_none(tmp_path: Pat
     head = HEAD.replace("claims:\n", "needs: {lasts: 240 s}\nclaims:\n")
     own = {"100": ["needs: {lasts: 1 s}"], "200": ["needs: {}"], "300": []}
     written = [claim(f"above-{limit}", f"{SLOW} > {limit}", *needs) for limit, needs in own.items()]
-    claims = StudyFolder(write_study(tmp_path, claims=head + "".join(written))).claims
+    claims = claims_of(tmp_path, *written, head=head)
     assert [one.needs.lasts_in("delay") for one in claims if one.needs] == [1, 0, 240]
 
 
-def test_a_margin_has_the_papers_error_and_its_retests() -> None:
-    assert Limits.within_error(100, 10).hold(119)
-    assert not Limits.within_error(100, 10).hold(120)
+def test_a_retest_widens_a_margin_which_another_may_exclude() -> None:
     assert Limits.within_error(100, 10, retest=25).hold(150)
     assert Limits.within_error(100, 10).excludes(Limits(120, 130, True))
 
@@ -152,37 +121,18 @@ def test_one_test_counts_once_and_of_a_group_the_best_word() -> None:
     assert tally(both)["measured"]["compatible"] == 1
 
 
-def test_the_first_claims_stay_for_ever_and_what_has_changed_since_is_named(tmp_path: Path) -> None:
-    study = write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900") + claim("b", f"{SLOW} > 1"))
-    first = keep_first(tmp_path, StudyFolder(study).claims, before_runs=True)
-    write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 990") + claim("c", f"{SLOW} > 1"))
-    now = StudyFolder(study).claims
-    again = keep_first(tmp_path, now, before_runs=False)
-    assert again == first
-    assert list(changes(again, now)) == [f"a, relation: was {FAST} = 900, is {FAST} = 990", "b: removed", "c: added"]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "key"),
-    [
-        ("Something.", "Nothing.", "statement"),
-        ("value: 1,", "value: 100,", "paper"),
-        ("kind: law", "kind: construction", "kind"),
-        ("> 1'", "> 900'", "relation"),
-    ],
-)
-def test_each_part_on_which_a_verdict_depends_is_compared(tmp_path: Path, before: str, after: str, key: str) -> None:
-    text = CRITERION
-    known = StudyFolder(write_study(tmp_path / "study", claims=text)).claims
+def test_the_first_claims_stay_for_ever_and_each_part_of_them_that_has_changed_since_is_named(tmp_path: Path) -> None:
+    known = claims_of(tmp_path, claim("a", f"{FAST} = 900", "kind: law"), claim("b", f"{SLOW} > 1"))
     first = keep_first(tmp_path, known, before_runs=True)
-    assert before in text
-    now = StudyFolder(write_study(tmp_path / "study", claims=text.replace(before, after))).claims
-    (change,) = changes(first, now)
-    assert change.startswith(f"a, {key}: was ")
+    changed = claim("a", f"{FAST} = 990", "kind: construction").replace("value: 1,", "value: 100,")
+    now = claims_of(tmp_path, changed.replace("Something.", "Nothing."), claim("c", f"{SLOW} > 1"))
+    assert keep_first(tmp_path, now, before_runs=False) == first
+    found = [line.partition(": was ")[0] for line in changes(first, now)]
+    assert found == ["a, kind", "a, paper", "a, relation", "a, statement", "b: removed", "c: added"]
 
 
 def test_another_definition_of_a_metric_is_another_criterion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claims = StudyFolder(write_study(tmp_path / "study", claims=CRITERION)).claims
+    claims = claims_of(tmp_path, CRITERION)
     first = keep_first(tmp_path, claims, before_runs=True)
     another = dataclasses.replace(METRICS["goodput"], function=lambda flows: 0.001)
     monkeypatch.setitem(METRICS, "goodput", another)
@@ -191,14 +141,14 @@ def test_another_definition_of_a_metric_is_another_criterion(tmp_path: Path, mon
 
 
 def test_keys_that_an_older_version_did_not_record_are_not_compared(tmp_path: Path) -> None:
-    claims = StudyFolder(write_study(tmp_path / "study", claims=CRITERION)).claims
+    claims = claims_of(tmp_path, CRITERION)
     first = keep_first(tmp_path, claims, before_runs=True)
     older = {name: {"relation": one["relation"]} for name, one in first.claims.items()}
     assert list(changes(dataclasses.replace(first, claims=older), claims)) == []
 
 
 def test_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
-    known = StudyFolder(write_study(tmp_path / "study", claims=HEAD + claim("a", f"{FAST} = 900"))).claims
+    known = claims_of(tmp_path, claim("a", f"{FAST} = 900"))
     keep_first(tmp_path, known, before_runs=True)
     path = tmp_path / "claims-first.json"
     for damaged in (path.read_text(encoding="ascii").replace("= 900", "= 990"), "{"):
@@ -208,7 +158,7 @@ def test_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
 
 
 def test_criteria_are_from_before_the_runs_only_if_no_recorded_run_is_older(results: Path, tmp_path: Path) -> None:
-    study = write_study(tmp_path, claims=CRITERION)
+    study = write_study(tmp_path, claims=HEAD + CRITERION)
     path = results / "claims-first.json"
     path.unlink(missing_ok=True)
     keep_first(results, StudyFolder(study).claims, before_runs=True)
@@ -240,4 +190,3 @@ def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tm
     after = read_origin(results)
     assert after.first_sha256 == before.first_sha256 != after.claims_sha256
     assert after.sentence.endswith("and have changed since")
-    assert json.loads((results / "verdicts.json").read_text(encoding="ascii"))["format"] == 3

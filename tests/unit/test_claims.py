@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -15,20 +14,25 @@ from longfat.data.study_folder import StudyFolder
 from longfat.plan import PlannedRun
 from longfat.relations.judge import Verdict, read_verdicts
 from longfat.relations.syntax import parse
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import StudyError
 
 HEAD = "format: 2\nstudy: small\nclaims:\n"
 
 
-def claim(relation: str, name: str = "one") -> str:
-    return (
-        f"  - id: {name}\n    statement: Something.\n"
-        f"    paper: {{value: 1, where: somewhere}}\n    relation: '{relation}'\n"
-    )
+def claim(name: str, relation: str, *fields: str, artifact: str = "fig-1") -> str:
+    lines = [
+        f"  - id: {name}",
+        f"    artifact: {artifact}",
+        "    statement: Something.",
+        "    paper: {value: 1, where: somewhere}",
+        *(f"    {line}" for line in fields),
+        f"    relation: '{relation}'",
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def problems(tmp_path: Path, text: str) -> str:
-    study = write_study(tmp_path, claims=text)
+def problems(tmp_path: Path, *claims: str) -> str:
+    study = write_study(tmp_path, claims=HEAD + "".join(claims))
     with pytest.raises(StudyError) as caught:
         _ = StudyFolder(study).claims
     return str(caught.value)
@@ -48,7 +52,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def verdict_on(results: Path, tmp_path: Path, relation: str) -> Verdict:
-    study = write_study(tmp_path, claims=HEAD + claim(relation))
+    study = write_study(tmp_path, claims=HEAD + claim("one", relation))
     return judge_study(results, study)[0]
 
 
@@ -56,7 +60,7 @@ STANDARD = "goodput[delay, standard, window > 1 MiB]"
 HIGHSPEED = "goodput[delay, highspeed, window > 1 MiB]"
 RANK = "of algorithm by goodput[delay, window=8 MiB] then goodput[delay, flow=stream1])"
 own_metrics("sandia-2003")  # its `points` and `linear_growth`
-SLOPE = "linear_growth[one-drop, since=1600 ms, until=3 s, segment=8948 B]"
+GROWTH = "linear_growth[one-drop, since={} ms, until={} ms, segment=8948 B]"
 
 
 VERDICTS = {
@@ -67,6 +71,8 @@ VERDICTS = {
     "goodput[delay, window=8 MiB] > 938.7": "undecided",
     "goodput[standard] > goodput[highspeed] in delay where window=8 MiB": "reproduced",
     "goodput[highspeed] > goodput[standard] in delay where window=8 MiB": "not reproduced",
+    "goodput[standard] > goodput[highspeed] > 800 in delay where window=8 MiB": "reproduced",
+    "goodput[standard] > goodput[highspeed] > 950 in delay where window=8 MiB": "not reproduced",
     "goodput[algorithm] > 800 in delay for algorithm in [standard, highspeed] where window=8 MiB": "reproduced",
     "goodput[delay, window=8 MiB] > 950 for algorithm": "not reproduced",
     "alike(goodput[delay, window=8 MiB] over algorithm)": "not reproduced",
@@ -84,7 +90,8 @@ VERDICTS = {
     "drop_ratio[one-drop, at=1500 ms] = 0.5": "reproduced",
     "drop_ratio[one-drop, at=1500 ms] = 0.6 ± 0.01": "not reproduced",
     f"{STANDARD} > 0.998 * {STANDARD}": "not reproduced",
-    f"{SLOPE} <= 1": "reproduced",
+    f"{GROWTH.format(1600, 3000)} <= 1": "reproduced",
+    f"{GROWTH.format(1600, 2700)} - {GROWTH.format(1800, 2500)} > 0": "not reproduced",  # the difference is rounding
     # Of the two windows that of 8 MiB reaches the level.
     "reaches[delay, standard, level=800 Mbit/s] = 50": "reproduced",
     "cuts[one-drop] = 1": "reproduced",
@@ -97,25 +104,20 @@ VERDICTS = {
 
 
 def test_a_verdict_follows_from_known_truth(results: Path, tmp_path: Path) -> None:
-    text = HEAD + "".join(claim(relation, f"c{number}") for number, relation in enumerate(VERDICTS))
+    text = HEAD + "".join(claim(f"c{number}", relation) for number, relation in enumerate(VERDICTS))
     found = judge_study(results, write_study(tmp_path, claims=text))
     assert dict(zip(VERDICTS, (one.verdict for one in found), strict=True)) == VERDICTS
+    assert read_verdicts(results) == found
 
 
 @pytest.mark.parametrize("level", ["= 1", ">= 1", "< 3"])
 def test_a_count_is_open_while_values_of_the_study_have_no_runs(level: str, results: Path, tmp_path: Path) -> None:
     relation = f"count(goodput[delay, standard] >= 950 for window) {level}"
-    study = write_study(tmp_path, claims=HEAD + claim(relation))
+    study = write_study(tmp_path, claims=HEAD + claim("one", relation))
     manifest = study / "study.yaml"
     manifest.write_text(manifest.read_text().replace("[1 MiB, 8 MiB]", "[1 MiB, 8 MiB, 16 MiB]"), encoding="utf-8")
     (found,) = judge_study(results, study)
     assert found.verdict == "undecided"
-
-
-def test_a_chain_compares_each_with_the_next(results: Path, tmp_path: Path) -> None:
-    chain = "1100 > goodput[standard] > goodput[highspeed] > 800 in delay where window=8 MiB"
-    found = verdict_on(results, tmp_path, chain.removeprefix("1100 > "))
-    assert [item.outcome for item in found.evidence] == ["reproduced", "reproduced"]
 
 
 def test_evidence_has_mean_spread_n_and_limit(results: Path, tmp_path: Path) -> None:
@@ -128,57 +130,16 @@ def test_evidence_has_mean_spread_n_and_limit(results: Path, tmp_path: Path) -> 
     assert (every.n, every.runs) == (4, 16)
 
 
-def test_a_difference_that_is_only_rounding_is_no_order(results: Path, tmp_path: Path) -> None:
-    growth = "linear_growth[one-drop, since={} ms, until={} ms, segment=8948 B]"
-    same = f"{growth.format(1600, 2700)} - {growth.format(1800, 2500)} > 0"
-    assert verdict_on(results, tmp_path, same).verdict == "not reproduced"
-
-
-def test_a_claim_that_says_so_is_not_testable_with_its_reason(results: Path, tmp_path: Path) -> None:
-    text = HEAD + claim("X").replace("relation: 'X'", "not_testable: no capture unit")
-    (found,) = judge_study(results, write_study(tmp_path, claims=text))
-    assert (found.verdict, found.reason, found.evidence) == ("not testable", "no capture unit", ())
-
-
-def test_a_claim_whose_runs_are_missing_is_undecided_and_says_which(tmp_path: Path) -> None:
-    study = write_study(tmp_path)
-    make_results(study, tmp_path, omit=lambda run: run.experiment == "one-drop" or run.repetition == 2)
-    verdicts = {verdict.claim: verdict for verdict in judge_study(tmp_path, study)}
-    assert verdicts["halves"].verdict == "undecided"
-    assert "0 of 1 repetitions" in str(verdicts["halves"].reason)
-    assert verdicts["window-limits"].verdict == "undecided"
-    assert "1 of 2 repetitions" in str(verdicts["window-limits"].reason)
-
-
-def test_judging_twice_gives_the_same_bytes_and_reads_back(results: Path, tmp_path: Path) -> None:
-    study = write_study(tmp_path)
-    given = judge_study(results, study)
-    before = (results / "verdicts.json").read_bytes()
-    assert read_verdicts(results) == given
-    judge_study(results, study)
-    assert (results / "verdicts.json").read_bytes() == before
-    assert json.loads(before)["verdicts"][0]["claim"] == "window-limits"
-    assert not list(results.glob(".verdicts*"))
-
-
-def test_damaged_verdicts_are_a_clear_error(tmp_path: Path) -> None:
-    (tmp_path / "verdicts.json").write_text('{"verdicts": [{}]}', encoding="ascii")
-    with pytest.raises(RigError, match="the verdicts cannot be read"):
-        read_verdicts(tmp_path)
-
-
 def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tmp_path: Path) -> None:
     text = problems(
         tmp_path,
-        HEAD
-        + claim("goodput[delay] ? 1", "a")
-        + claim("goodput[delay] = ", "b")
-        + claim("X", "c").replace("relation", "relatoin"),
+        claim("a", "goodput[delay] ? 1"),
+        claim("b", "goodput[delay] = "),
+        claim("c", "X").replace("relation", "relatoin"),
     )
     assert "claims.yaml has 3 problems" in text
-    assert "claims.yaml:7: claims[0].relation[0]: column 16 of 'goodput[delay] ? 1'" in text
-    assert "column 18 of 'goodput[delay] = '" in text
-    assert "claims.yaml:15: claims[2].relatoin: " in text
+    assert "claims.yaml:8: claims[0].relation[0]: column 16 of 'goodput[delay] ? 1'" in text
+    assert "claims.yaml:18: claims[2].relatoin: " in text
 
 
 MALFORMED = {
@@ -219,7 +180,7 @@ UNFITTING = {
 
 @pytest.mark.parametrize("faulty", [MALFORMED, UNFITTING])
 def test_each_faulty_relation_is_refused_with_its_reason(tmp_path: Path, faulty: dict[str, str]) -> None:
-    text = HEAD + "".join(claim(relation, f"c{number}") for number, relation in enumerate(faulty))
+    text = HEAD + "".join(claim(f"c{number}", relation) for number, relation in enumerate(faulty))
     study = write_study(tmp_path, claims=text)
     with pytest.raises(StudyError) as caught:
         _ = StudyFolder(study).claims
@@ -228,12 +189,10 @@ def test_each_faulty_relation_is_refused_with_its_reason(tmp_path: Path, faulty:
     assert all(text in found[f"claims[{number}]"] for number, text in enumerate(faulty.values())), found
 
 
-@pytest.mark.parametrize("line", ["    relation: 'X'\n", "    paper: {value: 1, where: somewhere}\n"])
-def test_a_claim_needs_a_relation_and_the_paper_s_statement(tmp_path: Path, line: str) -> None:
-    assert "claims.yaml:4" in problems(
-        tmp_path,
-        HEAD + claim("X").replace("'X'", "goodput[delay] > 1").replace(line.replace("'X'", "goodput[delay] > 1"), ""),
-    )
+@pytest.mark.parametrize("key", ["relation", "paper"])
+def test_a_claim_needs_a_relation_and_the_paper_s_statement(tmp_path: Path, key: str) -> None:
+    lines = claim("one", "goodput[delay] > 1").splitlines(keepends=True)
+    assert "claims.yaml:4" in problems(tmp_path, *(line for line in lines if f"{key}:" not in line))
 
 
 CELLS = "claim,window,value,error,n\nsmall,1 MiB,280,10,4\nlarge,8 MiB,940,,4\n"

@@ -36,36 +36,30 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crash, "frames", frames)
 
 
+PLACE = "tcp_mine.c:42, in mine_grow(): "
+STOPPED = "the guest's kernel stopped: "
+
+
 @pytest.mark.parametrize(
-    ("panic", "words"),
+    ("panic", "own", "hung", "first"),
     [
-        ("Kernel mode signal 8", "a division by zero"),
-        ("Segfault with no mm", "an access to memory that is not there"),
-        ("tcp_mine: the window is lost", "tcp_mine: the window is lost"),
+        ("Kernel mode signal 8", "tcp_mine.c", False, f"{PLACE}{STOPPED}a division by zero"),
+        ("Kernel mode signal 8", "tcp_mine.c", True, f"{PLACE}the guest's kernel loops endlessly"),
+        ("Kernel mode signal 8", "tcp_other.c", False, f"{STOPPED}a division by zero"),
+        ("Segfault with no mm", "tcp_mine.c", False, f"{PLACE}{STOPPED}an access to memory that is not there"),
+        ("tcp_mine: the window is lost", "tcp_mine.c", False, f"{PLACE}{STOPPED}tcp_mine: the window is lost"),
     ],
 )
-def test_the_first_line_names_file_line_function_and_cause(panic: str, words: str) -> None:
-    found = explain(ENDED, CONSOLE.format(cause=panic), KERNEL, {"tcp_mine.c"})
+def test_a_crash_is_settled_and_its_first_line_names_the_cause_and_a_place_in_the_studys_own_file(
+    panic: str, own: str, hung: bool, first: str
+) -> None:
+    found = explain(ENDED, CONSOLE.format(cause=panic), KERNEL, {own}, hung=hung)
     assert isinstance(found, SettledError)
-    first, path, rest = found.message.split("\n", 2)
-    assert first == f"tcp_mine.c:42, in mine_grow(): the guest's kernel stopped: {words}"
-    assert path == "called by: div_u64() at math64.h:30 < mine_grow() at tcp_mine.c:42 < tcp_ack()"
-    assert rest == ENDED.message
+    path = "called by: div_u64() at math64.h:30 < mine_grow() at tcp_mine.c:42 < tcp_ack()"
+    assert found.message.split("\n", 2) == [first, path, ENDED.message]
 
 
-def test_a_crash_elsewhere_is_settled_too_and_names_no_file_of_the_study() -> None:
-    found = explain(ENDED, CONSOLE.format(cause="Kernel mode signal 8"), KERNEL, {"tcp_other.c"})
-    assert isinstance(found, SettledError)
-    assert found.message.startswith("the guest's kernel stopped: a division by zero\n")
-
-
-def test_a_bus_error_may_be_the_hosts_and_is_tried_again() -> None:
+def test_a_bus_error_may_be_the_hosts_and_is_tried_again_and_so_is_a_loop_elsewhere() -> None:
     found = explain(ENDED, CONSOLE.format(cause="Kernel mode signal 7"), KERNEL, {"tcp_mine.c"})
     assert not isinstance(found, SettledError)
-
-
-def test_a_loop_is_named_only_where_it_is_in_the_studys_own_file() -> None:
-    console = CONSOLE.format(cause="Kernel mode signal 8")
-    assert explain(ENDED, console, KERNEL, {"tcp_other.c"}, hung=True) is ENDED
-    found = explain(ENDED, console, KERNEL, {"tcp_mine.c"}, hung=True)
-    assert found.message.startswith("tcp_mine.c:42, in mine_grow(): the guest's kernel loops endlessly\n")
+    assert explain(ENDED, CONSOLE.format(cause="Kernel mode signal 8"), KERNEL, {"tcp_other.c"}, hung=True) is ENDED

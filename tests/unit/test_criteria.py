@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidenced import add, change, file_of, printed, repository
-from fabricated_results import CLAIMS, write_results
+from evidenced import add, change, file_of, printed
+from fabricated_results import CLAIMS
 
 from longfat.cli import evidence
 from longfat.cli.verdicts import verdicts
@@ -98,13 +98,8 @@ def test_criteria_that_were_removed_come_back_as_young_as_they_are(study: Path) 
     assert min(one.rows for of in read_criteria(study).values() for one in of) > 0
 
 
-def test_the_records_of_two_checkouts_are_merged_and_the_earliest_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = repository(tmp_path / "ours", monkeypatch)
-    write_results(study, tmp_path / "ours/results/small")
-    add(tmp_path / "ours/results/small")
-    shutil.copytree(tmp_path / "ours/experiments", tmp_path / "theirs/experiments")
+def test_the_records_of_two_checkouts_are_merged_and_the_earliest_counts(study: Path, tmp_path: Path) -> None:
+    shutil.copytree(tmp_path / "experiments", tmp_path / "theirs/experiments")
     theirs = criteria(tmp_path / "theirs/experiments/small")
     whole = theirs.read_text(encoding="ascii")
     theirs.write_text(whole.replace('"rows":0', '"rows":5'), encoding="ascii")

@@ -4,42 +4,22 @@
 from __future__ import annotations
 
 import csv
-import re
 import shutil
 from pathlib import Path
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from fabricated_results import bytes_of, change_json, write_results, write_study
 
 from longfat.dataset import columns
 from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
-from longfat.dataset.columns import OF_KERNELS
-from longfat.dataset.load import SOCKET_COLUMNS, Dataset, load_dataset
+from longfat.dataset.load import load_dataset
 from longfat.plan import PlannedRun
-from longfat.system.errors import RecordError, RigError
+from longfat.system.errors import RigError
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     return write_study(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """The dataset of results that nothing was done to."""
-    folder = tmp_path_factory.mktemp("dataset")
-    write_results(write_study(folder), folder)
-    assert build_dataset(folder) == DatasetSummary(ok=9, invalid=0, failed=0, missing=0)
-    return load_dataset(folder)
-
-
-def test_every_valid_run_is_counted_and_has_its_flows(dataset: Dataset) -> None:
-    assert all(len(dataset.flows[run.run_id]) == 1 for run in dataset.runs)
-    small = next(run for run in dataset.runs if run.factors.get("window") == 1 << 20)
-    # The fake's truth: the window of 1 MiB over 30 ms.
-    assert dataset.flows[small.run_id][0]["goodput_bps"] == pytest.approx((1 << 20) * 8 / 0.030, rel=1e-4)
 
 
 def test_equal_records_give_equal_bytes_whatever_the_wall_clock_said(study: Path, tmp_path: Path) -> None:
@@ -74,41 +54,10 @@ def test_what_was_read_back_of_each_interface_is_a_row_and_what_cannot_be_read_m
     build_dataset(tmp_path)
     dataset = load_dataset(tmp_path)
     good, bad = (next(run for run in dataset.runs if run.status == status) for status in ("ok", "invalid"))
-    shaped = [row for row in dataset.achieved[good.run_id] if row["rate_bps"]]
-    assert next((row["interface"], row["rate_bps"], row["queue_kind"]) for row in shaped) == (
-        "client1-eth0",
-        1_000_000_000,
-        "pfifo",
-    )
+    shaped = next(row for row in dataset.achieved[good.run_id] if row["rate_bps"])
+    assert (shaped["interface"], shaped["rate_bps"], shaped["queue_kind"]) == ("client1-eth0", 1_000_000_000, "pfifo")
     assert bad.reason is not None
     assert bad.reason.startswith("achieved.json: ")
-
-
-def test_a_damaged_record_counts_as_missing(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path)
-    victim = next((tmp_path / "raw").glob("one-drop*"))
-    (victim / "flows.json").write_text("[]", encoding="utf-8")
-    assert build_dataset(tmp_path) == DatasetSummary(ok=8, invalid=0, failed=0, missing=1)
-
-
-def test_runs_in_which_the_same_was_measured_are_told_by_their_digests(study: Path, tmp_path: Path) -> None:
-    def bend(run: PlannedRun, folder: Path) -> None:
-        if run.experiment == "one-drop":
-            return
-        # As if the jitter had moved nothing in the first scenario; a program's text differs all the same.
-        (folder / "iperf" / "stream1.client.txt").write_text(f"port {run.spec.seed}")
-        if run.factors == {"algorithm": "standard", "window": 1 << 20}:
-            for name in ("flows.json", "sockets.csv", "queues.csv", "counters.json"):
-                (folder / name).write_text("[]" if name.endswith("json") else "t_us\n")
-
-    write_results(study, tmp_path, bend, omit=lambda run: run.experiment == "one-drop")
-    build_dataset(tmp_path)
-    runs = load_dataset(tmp_path).runs
-    found = {(run.scenario, run.repetition): run.measured for run in runs if run.experiment == "delay"}
-    same = {found["delay.algorithm-standard.window-1mib", k] for k in (1, 2)}
-    assert len(same) == 1
-    assert len(set(found.values())) == len(found) - 1
-    assert [run.measured for run in runs if run.experiment == "one-drop"] == [None]
 
 
 def test_a_missing_dataset_is_a_clear_error(tmp_path: Path) -> None:
@@ -118,16 +67,10 @@ def test_a_missing_dataset_is_a_clear_error(tmp_path: Path) -> None:
         dataset_digests(tmp_path)
 
 
-def test_a_truncated_table_is_a_clear_error(study: Path, tmp_path: Path) -> None:
+def test_series_of_a_captured_flow_read_back_in_time_order(study: Path, tmp_path: Path) -> None:
     write_results(study, tmp_path)
-    build_dataset(tmp_path)
-    path = tmp_path / "dataset" / "runs.parquet"
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(RecordError, match=re.escape(f"{path} (changed)")):
-        load_dataset(tmp_path)
-
-
-def test_series_of_a_captured_flow_read_back_in_time_order(dataset: Dataset) -> None:
+    assert build_dataset(tmp_path) == DatasetSummary(ok=9, invalid=0, failed=0, missing=0)
+    dataset = load_dataset(tmp_path)
     run = next(run for run in dataset.runs if run.experiment == "one-drop")
     for read in (dataset.outstanding, dataset.throughput):
         series = read(run.run_id, "stream1")
@@ -137,42 +80,6 @@ def test_series_of_a_captured_flow_read_back_in_time_order(dataset: Dataset) -> 
     # Before the drop the flow sends at its goodput.
     goodput = dataset.flows[run.run_id][0]["goodput_bps"]
     assert series.values[series.t_us < 1_500_000].max() == pytest.approx(goodput / 8, abs=1)
-
-
-def test_samples_of_sockets_read_back_by_column(dataset: Dataset) -> None:
-    run = next(run for run in dataset.runs if run.experiment == "one-drop")
-    samples = dataset.sockets(run.run_id)
-    assert tuple(samples) == SOCKET_COLUMNS
-    assert samples["t_us"].tolist() == list(range(0, 3_000_000, 100_000))
-    assert set(samples["flow"]) == {"stream1"}
-    assert np.isnan(samples["dwnd_segments"]).all()  # Reno has no delay part
-    assert samples["cwnd_segments"].min() > 0
-    assert samples["bytes_acked"][-1] > samples["bytes_acked"][1] > 0
-    assert len(dataset.sockets(run.run_id, "stream1")["t_us"]) == 30
-    assert len(dataset.sockets(run.run_id, "stream9")["t_us"]) == 0
-
-
-def with_columns_of_kernels(_run: PlannedRun, folder: Path) -> None:
-    """From 1 s to 2 s the application gives nothing: the kernel's busy time stands still."""
-    path = folder / "sockets.csv"
-    head, *rows = path.read_text(encoding="utf-8").splitlines()
-    times = [int(row.split(",")[0]) for row in rows]
-    busy = [min(t, 1_000_000) + max(0, t - 2_000_000) for t in times]
-    head += "," + ",".join(OF_KERNELS[:-1])
-    rows = [f"{row},,8000,0,{us},0,0,0,65535,0,0,0" for row, us in zip(rows, busy, strict=True)]
-    path.write_text("\n".join([head, *rows, ""]), encoding="utf-8")
-    (folder / "cca_state.csv").write_text("t_us,flow,stream,name,value\n5,stream1,0,alpha,0.25\n", encoding="utf-8")
-
-
-def test_the_time_that_the_application_limits_is_what_the_kernel_was_not_busy(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path, bend=with_columns_of_kernels)
-    assert build_dataset(tmp_path).ok == 9
-    rows = pq.read_table(tmp_path / "dataset" / "sockets.parquet").to_pylist()
-    limited = {row["t_us"]: row["app_limited_us"] for row in rows}
-    assert [limited[t_us] for t_us in (900_000, 1_500_000, 2_900_000)] == [0, 500_000, 1_000_000]
-    assert {(row["pacing_bps"], row["delivery_bps"]) for row in rows} == {(None, 8000)}
-    states = pq.read_table(tmp_path / "dataset" / "cca_state.parquet").to_pylist()
-    assert {(row["name"], row["value"]) for row in states} == {("alpha", 0.25)}
 
 
 def test_a_factor_of_numbers_and_texts_becomes_a_text_column() -> None:

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declared windows: the limits of a run's hosts follow them, the buffers of its sockets are read back."""
+"""Declared windows: the limits of a run's hosts and the buffers of its sockets follow them."""
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import pytest
 from manifests import keys_of, spec_of
 
-from longfat.guest import sockets
-from longfat.guest.netlink import attribute
 from longfat.spec.network import buffers_bytes
 from longfat.spec.runspec import RunSpec
 
@@ -62,14 +59,3 @@ def test_a_limit_of_the_manifest_stays_and_cuts_the_buffer(tmp_path: Path) -> No
 def test_a_window_below_the_least_buffer_is_refused(tmp_path: Path, meaning: str, first: str, key: str) -> None:
     faulty = text(hosts=f"{{window_meaning: {meaning}}}", first=first)
     assert keys_of(tmp_path, faulty) == [f"experiments[0].flows[0].{key}"]
-
-
-def test_buffers_are_read_of_every_socket_that_is_shown_with_them() -> None:
-    def message(source: int, destination: int, *memory: int) -> bytes:
-        head = bytearray(sockets.MESSAGE_BYTES)
-        sockets.SOCKET_ID.pack_into(head, sockets.ID_OFFSET, source, destination)
-        data = attribute(sockets.INET_DIAG_SKMEMINFO, struct.pack("=9I", *memory, *(0,) * 5)) if memory else b""
-        return bytes(head) + data
-
-    found = list(sockets.parse_buffers([message(5001, 0, 1, 87_380, 2, 16_384), message(5001, 40_000)]))
-    assert found == [sockets.Buffers(5001, 0, receive=87_380, send=16_384)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from evidenced import files_of, with_evidence
+from evidenced import files_of
 
 from longfat.data.study_folder import studies_in
 from longfat.report.markdown import BEGIN, END
@@ -47,36 +47,28 @@ def test_the_site_has_every_document_once_and_all_pictures(tmp_path: Path) -> No
     }
 
 
-def test_the_site_has_reports_of_the_committed_evidence_alone_and_a_front_page_that_leads_to_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_site_has_a_report_of_the_evidence_of_each_stack_and_a_front_page_that_leads_to_them(
+    evidence_study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_evidence(tmp_path, monkeypatch)
-    monkeypatch.setattr(SITE, "ROOT", tmp_path)
-    SITE.add_reports(tmp_path / "site", studies_in(tmp_path / "experiments"))
-    front, report = ((tmp_path / "site/results" / name).read_text() for name in ("index.html", "small/report.html"))
-    assert 'href="small/report.html"' in front
-    assert 'href="#claim-window-limits" class="dot"' in report
-    for words in ("By the runs of this report alone", "runs missing</a>", 'href="lock.json"'):
-        assert words not in report
-    for place, page in ((tmp_path / "site/results", front), (tmp_path / "site/results/small", report)):
-        for link in re.findall(r'href="([^"#]+)"', page):
-            written_by_mkdocs = link.endswith(".html") and "experiments/" in link
-            assert written_by_mkdocs or (place / link).exists(), link
-
-
-def test_the_site_has_a_report_of_each_stack_with_evidence_and_they_lead_to_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = with_evidence(tmp_path, monkeypatch)
-    for file in files_of(study):
+    for file in files_of(evidence_study):
         other = file.parents[2] / "linux-2.4" / file.parent.name / file.name
         other.parent.mkdir(parents=True, exist_ok=True)
         other.write_text(file.read_text().replace('"stack":"modern"', '"stack":"linux-2.4"', 1))
     monkeypatch.setattr(SITE, "ROOT", tmp_path)
     SITE.add_reports(tmp_path / "site", studies_in(tmp_path / "experiments"))
-    for name in ("small", "small-linux-2.4"):
-        page = (tmp_path / "site/results" / name / "report.html").read_text()
-        assert all(f'href="../{other}/report.html">stack ' in page for other in ("small", "small-linux-2.4"))
+    places = [tmp_path / "site/results" / name for name in ("small", "small-linux-2.4")]
+    front = (tmp_path / "site/results/index.html").read_text()
+    assert 'href="small/report.html"' in front
+    reports = [(place / "report.html").read_text() for place in places]
+    assert 'href="#claim-window-limits" class="dot"' in reports[0]
+    for report in reports:
+        assert all(f'href="../{place.name}/report.html">stack ' in report for place in places)
+        for words in ("By the runs of this report alone", "runs missing</a>", 'href="lock.json"'):
+            assert words not in report
+    for place, page in zip((tmp_path / "site/results", *places), (front, *reports), strict=True):
+        for link in re.findall(r'href="([^"#]+)"', page):
+            written_by_mkdocs = link.endswith(".html") and "experiments/" in link
+            assert written_by_mkdocs or (place / link).exists(), link
 
 
 UNIT = r"(?:[MG]b/s|%(?!\w)|GB|[mu]?s|times|points|segments|packets|frames)(?!\w)"

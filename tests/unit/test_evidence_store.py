@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from evidenced import add, change, file_of, files_of, printed, repository, with_evidence
+from evidenced import add, change, file_of, files_of, git, printed, repository, with_evidence
 from fabricated_results import CLAIMS, judge_study, write_results
 
 from longfat.cli import evidence
@@ -18,7 +17,7 @@ from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
-from longfat.evidence.rows import Conflict, Row, ValueKey, merge
+from longfat.evidence.rows import Row, ValueKey, merge
 from longfat.evidence.store import read_rows, write_rows
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import decide
@@ -30,15 +29,9 @@ from longfat.system.errors import StudyError
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def study(evidence_study: Path) -> Path:
-    """The study's folder in a repository with its evidence."""
-    return evidence_study
-
-
-def judged(root: Path, study: Path, **choice: str) -> tuple[dict[str, str], tuple[str, ...]]:
+def judged(root: Path, study: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the verdicts by the evidence, and the exclusions."""
-    found = evidence_of(StudyFolder(study), read_baselines(root / FOLDER), **choice)
+    found = evidence_of(StudyFolder(study), read_baselines(root / FOLDER))
     assert found is not None
     return {item.verdict.claim: item.verdict.verdict for item in found.judged}, found.exclusions
 
@@ -57,26 +50,21 @@ def row(**changes: object) -> Row:
     return Row.read(data | changes)
 
 
-def git(folder: Path, *arguments: str) -> str:
-    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
-    return subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def test_verdicts_from_evidence_alone_are_those_from_the_dataset(study: Path, tmp_path: Path) -> None:
-    known = load_study(study / "study.yaml")
+def test_verdicts_from_evidence_alone_are_those_from_the_dataset(evidence_study: Path, tmp_path: Path) -> None:
+    known = load_study(evidence_study / "study.yaml")
     grounds = Grounds(known, load_dataset(tmp_path / "results" / "small"))
-    from_dataset = [decide(claim, grounds) for claim in StudyFolder(study).claims]
+    from_dataset = [decide(claim, grounds) for claim in StudyFolder(evidence_study).claims]
     shutil.rmtree(tmp_path / "results")
-    found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
+    found = evidence_of(StudyFolder(evidence_study), read_baselines(tmp_path / FOLDER))
     assert found is not None and found.runs == 9
     assert [item.verdict for item in found.judged] == from_dataset
     assert [item.profile for item in found.judged] == ["paper", "paper"]
 
 
-def test_adding_twice_adds_nothing_and_changes_no_byte(study: Path, tmp_path: Path) -> None:
-    before = {path: path.read_bytes() for path in files_of(study)}
+def test_adding_twice_adds_nothing_and_changes_no_byte(evidence_study: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in files_of(evidence_study)}
     assert "0 runs added, 9 were there" in add(tmp_path / "results" / "small")
-    assert {path: path.read_bytes() for path in files_of(study)} == before
+    assert {path: path.read_bytes() for path in files_of(evidence_study)} == before
 
 
 def test_a_row_has_numbers_of_nine_digits_and_reads_back_as_it_was() -> None:
@@ -97,15 +85,6 @@ def test_two_rows_of_one_run_are_merged_in_either_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"measured": "9" * 64}, {"values": {"goodput@00000000": 2.0}}, {"measured": None, "reason": "run too short"}],
-)
-def test_two_rows_of_one_run_that_contradict_each_other_are_a_conflict(changes: dict[str, object]) -> None:
-    with pytest.raises(Conflict):
-        merge(row(), row(**changes))
-
-
-@pytest.mark.parametrize(
     ("before", "after", "line"),
     [
         ('"repetition":1', '"repetition":0', 2),
@@ -123,32 +102,32 @@ def test_two_rows_of_one_run_that_contradict_each_other_are_a_conflict(changes: 
     ],
 )
 def test_a_damaged_foreign_or_future_file_is_an_error_with_its_place(
-    study: Path, before: str, after: str, line: int
+    evidence_study: Path, before: str, after: str, line: int
 ) -> None:
-    change(file_of(study, "delay"), before, after)
+    change(file_of(evidence_study, "delay"), before, after)
     with pytest.raises(StudyError, match=rf"delay\.jsonl:{line}: "):
-        read_rows(study, "small")
+        read_rows(evidence_study, "small")
 
 
-def test_a_file_without_its_heading_or_in_another_folder_is_an_error(study: Path) -> None:
-    path = file_of(study, "one-drop")
+def test_a_file_without_its_heading_or_in_another_folder_is_an_error(evidence_study: Path) -> None:
+    path = file_of(evidence_study, "one-drop")
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
-    (study / "evidence" / "stray.jsonl").write_text("")
+    (evidence_study / "evidence" / "stray.jsonl").write_text("")
     path.with_suffix(".jsonl.orig").write_text("")
     with pytest.raises(StudyError) as caught:
-        read_rows(study, "small")
+        read_rows(evidence_study, "small")
     found = [problem.file.rpartition("/")[2] for problem in caught.value.problems]
     assert sorted(found) == ["one-drop.jsonl", "one-drop.jsonl.orig", "stray.jsonl"]
 
 
-def test_a_line_that_is_there_twice_counts_once_and_one_that_contradicts_it_is_an_error(study: Path) -> None:
-    path = file_of(study, "delay")
+def test_a_line_that_is_there_twice_counts_once_and_one_that_contradicts_it_is_an_error(evidence_study: Path) -> None:
+    path = file_of(evidence_study, "delay")
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[::-1], lines[1]]))
-    assert sum(map(len, read_rows(study, "small").values())) == 9
+    assert sum(map(len, read_rows(evidence_study, "small").values())) == 9
     path.write_text("".join([*lines, lines[1].replace('"goodput@', '"goodput@').replace("279.", "280.")]))
     with pytest.raises(StudyError, match=r"delay\.jsonl:10: .*two outcomes of one run, here and in line 2: goodput@"):
-        read_rows(study, "small")
+        read_rows(evidence_study, "small")
 
 
 def test_git_merges_the_evidence_of_two_people_without_a_conflict(
@@ -209,38 +188,40 @@ def test_evidence_of_another_checkout_is_merged_and_a_contradiction_writes_nothi
     ],
 )
 def test_rows_and_values_that_do_not_count_are_left_out_by_name(
-    study: Path, tmp_path: Path, before: str, after: str, exclusion: str
+    evidence_study: Path, tmp_path: Path, before: str, after: str, exclusion: str
 ) -> None:
-    path = file_of(study, "one-drop")
+    path = file_of(evidence_study, "one-drop")
     path.write_text(re.sub(before, after, path.read_text(encoding="ascii"), count=1), encoding="ascii")
-    words, exclusions = judged(tmp_path, study)
+    words, exclusions = judged(tmp_path, evidence_study)
     assert len(exclusions) == 1 and re.fullmatch(exclusion, exclusions[0])
     assert words["halves"] not in ("reproduced", "not reproduced")
     assert words["window-limits"] == "reproduced"
 
 
 def test_runs_of_scenarios_that_the_study_has_changed_or_dropped_are_left_out_by_name(
-    study: Path, tmp_path: Path
+    evidence_study: Path, tmp_path: Path
 ) -> None:
-    manifest = study / "study.yaml"
+    manifest = evidence_study / "study.yaml"
     manifest.write_text(manifest.read_text().replace("[1 MiB, 8 MiB]", "[4 MiB, 8 MiB]").replace("3 s}", "4 s}"))
-    (study / "claims.yaml").write_text(CLAIMS.replace("1 MiB", "4 MiB"))
-    (study / "figures.yaml").unlink()
-    _, exclusions = judged(tmp_path, study)
+    (evidence_study / "claims.yaml").write_text(CLAIMS.replace("1 MiB", "4 MiB"))
+    (evidence_study / "figures.yaml").unlink()
+    _, exclusions = judged(tmp_path, evidence_study)
     assert exclusions == (
         "4 x paper: runs of scenarios that the study does not have",
         "1 x paper: runs of scenarios that were changed since",
     )
 
 
-def test_a_run_that_lies_with_another_experiment_too_counts_once_and_is_named(study: Path, tmp_path: Path) -> None:
-    row = file_of(study, "one-drop").read_text().splitlines(keepends=True)[1]
-    with file_of(study, "delay").open("a") as other:
+def test_a_run_that_lies_with_another_experiment_too_counts_once_and_is_named(
+    evidence_study: Path, tmp_path: Path
+) -> None:
+    row = file_of(evidence_study, "one-drop").read_text().splitlines(keepends=True)[1]
+    with file_of(evidence_study, "delay").open("a") as other:
         other.write(row)
-    words, exclusions = judged(tmp_path, study)
+    words, exclusions = judged(tmp_path, evidence_study)
     assert exclusions == ("1 x paper: runs in the file of experiment delay that belong to another",)
     assert words == {"window-limits": "reproduced", "halves": "reproduced"}
-    found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
+    found = evidence_of(StudyFolder(evidence_study), read_baselines(tmp_path / FOLDER))
     assert found is not None and found.runs == 9
 
 
@@ -262,13 +243,13 @@ def test_results_of_another_study_or_seed_are_refused_and_missing_runs_are_named
         add(results)
 
 
-def test_the_report_has_the_verdict_by_all_evidence_first(study: Path, tmp_path: Path) -> None:
+def test_the_report_has_the_verdict_by_all_evidence_first(evidence_study: Path, tmp_path: Path) -> None:
     results = tmp_path / "results" / "small"
-    judge_study(results, study)
-    path = file_of(study, "delay")
+    judge_study(results, evidence_study)
+    path = file_of(evidence_study, "delay")
     path.write_text(path.read_text(encoding="ascii").splitlines(keepends=True)[0], encoding="ascii")
-    found = evidence_of(StudyFolder(study), read_baselines(tmp_path / FOLDER))
-    page = write_report(results, StudyFolder(study), found).read_text(encoding="utf-8")
+    found = evidence_of(StudyFolder(evidence_study), read_baselines(tmp_path / FOLDER))
+    page = write_report(results, StudyFolder(evidence_study), found).read_text(encoding="utf-8")
     row = page.split('<article class="claim is-undecided" id="claim-window-limits">')[1].split("</article>")[0]
     by_evidence, by_runs = row.split("By the runs of this report alone")
     assert "run missing" in by_evidence and "reproduced" in by_runs
@@ -287,29 +268,32 @@ def test_a_run_that_two_experiments_need_is_evidence_for_both(tmp_path: Path, mo
     assert len(rows) == 17 and len({row.run_id for row in rows}) == 9
 
 
-def test_a_missing_repetition_is_named_and_its_claims_are_undecided(study: Path) -> None:
-    path = file_of(study, "delay")
+def test_a_missing_repetition_is_named_and_its_claims_are_undecided(evidence_study: Path) -> None:
+    path = file_of(evidence_study, "delay")
     lines = path.read_text(encoding="ascii").splitlines()
     gone = next(line for line in lines[1:] if '"repetition":1,' in line)
     path.write_text("".join(f"{line}\n" for line in lines if line != gone), encoding="ascii")
-    one = evidence_of(StudyFolder(study), read_baselines(study.parents[1] / FOLDER))
+    one = evidence_of(StudyFolder(evidence_study), read_baselines(evidence_study.parents[1] / FOLDER))
     assert one is not None
     (judged,) = (item for item in one.judged if item.verdict.claim == "window-limits")
     assert (judged.verdict.verdict, judged.verdict.why) == ("undecided", "runs missing")
     assert json.loads(gone)["scenario"] in " ".join(one.exclusions) and "repetition 1" in " ".join(one.exclusions)
 
 
-def test_a_withdrawn_row_does_not_come_back(study: Path) -> None:
-    path = file_of(study, "one-drop")
+def test_a_withdrawn_row_does_not_come_back(evidence_study: Path) -> None:
+    path = file_of(evidence_study, "one-drop")
     text = path.read_text(encoding="ascii")
     wrong = text.splitlines()[1]
     withdrawal = json.dumps({**json.loads(wrong), "values": {}, "withdrawn": "a wrong clock"})
     path.write_text(f"{text}{withdrawal}\n{wrong}\n", encoding="ascii")
     rows = [
-        row for of in read_rows(study, "small").values() for row in of.values() if row.scenario.startswith("one-drop")
+        row
+        for of in read_rows(evidence_study, "small").values()
+        for row in of.values()
+        if row.scenario.startswith("one-drop")
     ]
     assert [row.withdrawn for row in rows] == ["a wrong clock"]
-    one = evidence_of(StudyFolder(study), read_baselines(study.parents[1] / FOLDER))
+    one = evidence_of(StudyFolder(evidence_study), read_baselines(evidence_study.parents[1] / FOLDER))
     assert one is not None and any("a wrong clock" in line for line in one.exclusions)
-    write_rows(study, "small", read_rows(study, "small"))
+    write_rows(evidence_study, "small", read_rows(evidence_study, "small"))
     assert "a wrong clock" in path.read_text(encoding="ascii") and wrong not in path.read_text(encoding="ascii")

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from evidenced import change, file_of, printed
+from evidenced import change, file_of, git, printed
 
 from longfat.cli.paths import repository_root
 from longfat.cli.reproduce import reproduce
@@ -21,12 +21,6 @@ from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.compare import sample_of
 
 
-@pytest.fixture
-def study(evidence_study: Path) -> Path:
-    """The study's folder in a repository with its evidence."""
-    return evidence_study
-
-
 def verified(sample: str = "99", seed: int = 1) -> tuple[bool, str]:
     """Return whether the sample is identical, and the printed text."""
     outcome: list[bool] = []
@@ -34,21 +28,15 @@ def verified(sample: str = "99", seed: int = 1) -> tuple[bool, str]:
     return outcome[0], text
 
 
-def reproduced(study: str = "small") -> tuple[bool, str]:
-    outcome: list[bool] = []
-    text = printed(lambda out: outcome.append(reproduce(out, study, profile="paper", backend="fake", jobs=1)))
-    return outcome[0], text
-
-
-def test_evidence_that_anyone_runs_again_is_identical_to_the_byte(study: Path) -> None:
+def test_evidence_that_anyone_runs_again_is_identical_to_the_byte(evidence_study: Path) -> None:
     same, text = verified()
     assert same
     assert "9 of 9 runs" in text
     assert "9 of 9 repeated here, byte-identical" in text
 
 
-def test_a_differing_value_is_named_and_both_sides_are_kept(study: Path, tmp_path: Path) -> None:
-    path = file_of(study, "one-drop")
+def test_a_differing_value_is_named_and_both_sides_are_kept(evidence_study: Path, tmp_path: Path) -> None:
+    path = file_of(evidence_study, "one-drop")
     value = json.loads(path.read_text().splitlines()[1])["values"]
     (key,) = (name for name in value if name.startswith("drop_ratio"))
     change(path, str(value[key]), "0.9")
@@ -62,10 +50,20 @@ def test_a_differing_value_is_named_and_both_sides_are_kept(study: Path, tmp_pat
     assert (kept / "here" / "SHA256SUMS").exists() and (kept / "before" / "SHA256SUMS").exists()
 
 
-def test_a_run_that_measured_something_else_is_named_though_every_value_is_the_same(study: Path) -> None:
-    change(file_of(study, "one-drop"), '"measured":"', '"measured":"0')
+@pytest.mark.parametrize(
+    ("pattern", "other", "said"),
+    [
+        ('"measured":"', '"measured":"0', "every value is equal, but the digest of the measurements is 0"),
+        (r'"values":{[^}]*}', '"values":{}', "the row has no value"),
+    ],
+)
+def test_a_row_with_another_digest_or_without_values_differs(
+    evidence_study: Path, pattern: str, other: str, said: str
+) -> None:
+    path = file_of(evidence_study, "one-drop")
+    path.write_text(re.sub(pattern, other, path.read_text(encoding="ascii")), encoding="ascii")
     same, text = verified()
-    assert not same and "every value is equal, but the digest of the measurements is 0" in text
+    assert not same and said in text
 
 
 def test_a_sample_depends_on_its_seed_and_on_nothing_else() -> None:
@@ -90,7 +88,7 @@ def test_a_sample_has_runs_of_every_group_however_small_as_long_as_there_are_any
     assert rest.keys() == {0, 2} and sorted(rest.values()) == [5, 6]
 
 
-def test_a_budget_leaves_out_the_runs_that_do_not_fit(study: Path) -> None:
+def test_a_budget_leaves_out_the_runs_that_do_not_fit(evidence_study: Path) -> None:
     (folder,) = studies_with_evidence()
     kept = list(rows_that_count(folder, read_baselines(repository_root() / FOLDER)))
     first = kept[0].seconds
@@ -99,53 +97,43 @@ def test_a_budget_leaves_out_the_runs_that_do_not_fit(study: Path) -> None:
     assert within(slow, first) == slow[:1], "a row's own seconds decide nothing"
 
 
-def test_a_sample_of_nothing_verifies_nothing(study: Path) -> None:
+def test_a_sample_of_nothing_verifies_nothing(evidence_study: Path) -> None:
     outcome: list[bool] = []
     text = printed(lambda console: outcome.append(repeat_sample(None, "99", 1, -1.0, 1, console)))
     assert outcome == [False]
     assert "0 of 9 runs" in text
 
 
-def test_a_row_whose_values_were_taken_away_differs(study: Path) -> None:
-    path = file_of(study, "one-drop")
-    lines = path.read_text(encoding="ascii").splitlines()
-    path.write_text(
-        "\n".join([lines[0], *(re.sub(r'"values":{[^}]*}', '"values":{}', one) for one in lines[1:])]) + "\n"
-    )
-    same, text = verified()
-    assert not same and "the row has no value" in text
-
-
-def test_reproduce_shows_the_verdicts_of_the_evidence_first_and_compares_with_it_at_the_end(study: Path) -> None:
-    valid, text = reproduced()
-    assert valid
+def test_reproduce_shows_the_verdicts_of_the_evidence_first_and_compares_with_it_at_the_end(
+    evidence_study: Path,
+) -> None:
+    outcome: list[bool] = []
+    text = printed(lambda out: outcome.append(reproduce(out, "small", profile="paper", backend="fake", jobs=1)))
+    assert outcome == [True]
     assert text.index("9 runs. Of 2 claims") < text.index("9 kept")
     assert "evidence: 9 of 9 runs" in text
 
 
-def committed(root: Path, study: Path) -> None:
+def committed(root: Path) -> None:
     """Commit all files twice, so that the evidence has a parent commit."""
-    for arguments in (("init", "-q"), ("add", "experiments"), ("commit", "-qm", "a"), ("commit", "-qm", "b")):
-        extra = ("--allow-empty",) if arguments[0] == "commit" else ()
-        subprocess.run(
-            ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments, *extra], cwd=root, check=True
-        )
+    for arguments in (("init",), ("add", "experiments"), ("commit", "-m", "a"), ("commit", "--allow-empty", "-m", "b")):
+        git(root, *arguments)
 
 
-def test_a_row_that_is_new_since_the_parent_commit_is_drawn_first(study: Path, tmp_path: Path) -> None:
-    path = file_of(study, "one-drop")
+def test_a_row_that_is_new_since_the_parent_commit_is_drawn_first(evidence_study: Path, tmp_path: Path) -> None:
+    path = file_of(evidence_study, "one-drop")
     lines = path.read_text(encoding="ascii").splitlines(keepends=True)
     path.write_text(lines[0], encoding="ascii")
-    committed(tmp_path, study)
+    committed(tmp_path)
     path.write_text("".join(lines).replace('"seconds":0.0', '"seconds":9.0', 1), encoding="ascii")
     same, text = verified(sample="1")
     assert same and "1 of 1 runs that are new or changed" in text
 
 
 @pytest.mark.parametrize("loss", ["row", "measured", "value", "file", "record"])
-def test_whatever_is_gone_since_the_parent_commit_is_named(study: Path, tmp_path: Path, loss: str) -> None:
-    committed(tmp_path, study)
-    path = study / "criteria.jsonl" if loss == "record" else file_of(study, "delay")
+def test_whatever_is_gone_since_the_parent_commit_is_named(evidence_study: Path, tmp_path: Path, loss: str) -> None:
+    committed(tmp_path)
+    path = evidence_study / "criteria.jsonl" if loss == "record" else file_of(evidence_study, "delay")
     lines = path.read_text(encoding="ascii").splitlines(keepends=True)
     if loss == "file":
         path.unlink()
@@ -159,9 +147,9 @@ def test_whatever_is_gone_since_the_parent_commit_is_named(study: Path, tmp_path
     assert not same and f"gone since the parent commit: {path.relative_to(tmp_path)}" in text
 
 
-def test_a_withdrawn_row_is_not_gone(study: Path, tmp_path: Path) -> None:
-    committed(tmp_path, study)
-    path = file_of(study, "delay")
+def test_a_withdrawn_row_is_not_gone(evidence_study: Path, tmp_path: Path) -> None:
+    committed(tmp_path)
+    path = file_of(evidence_study, "delay")
     lines = path.read_text(encoding="ascii").splitlines()
     last = json.loads(lines[-1])
     lines[-1] = json.dumps({**last, "values": {}, "withdrawn": "a wrong clock"})
@@ -170,8 +158,8 @@ def test_a_withdrawn_row_is_not_gone(study: Path, tmp_path: Path) -> None:
     assert same and "gone since" not in text
 
 
-def test_without_a_parent_commit_a_missing_row_is_not_named(study: Path) -> None:
-    path = file_of(study, "delay")
+def test_without_a_parent_commit_a_missing_row_is_not_named(evidence_study: Path) -> None:
+    path = file_of(evidence_study, "delay")
     path.write_text("".join(path.read_text(encoding="ascii").splitlines(keepends=True)[:-1]), encoding="ascii")
     same, text = verified()
     assert same and "gone since" not in text

@@ -4,33 +4,22 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from pathlib import Path
 
 import pytest
-from conftest import delay_spec, plan_of
+from conftest import plan_of
 from fake_backend import FakeBackend
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
+from longfat.execute.memory import available_bytes
 from longfat.execute.results import open_results
 from longfat.execute.study import execute
-from longfat.spec.runspec import RunSpec
+from longfat.plan.model import PlannedRun
 from longfat.system.errors import RigError
 from longfat.system.events import Event, Kind, Level
 
 GIB = 1 << 30
 MEMINFO = "MemTotal:       16384000 kB\nMemFree:          100000 kB\nMemAvailable:    8000000 kB\n"
 AVAILABLE = 8_000_000 << 10
-
-
-one = functools.cache(delay_spec)
-
-
-def needing(*gib: int) -> list[RunSpec]:
-    """Runs of guests with so much memory."""
-    return [dataclasses.replace(one(seed), memory_bytes=size * GIB) for seed, size in enumerate(gib)]
 
 
 def machine(folder: Path, groups: str, files: dict[str, str]) -> Path:
@@ -64,16 +53,6 @@ def test_the_narrowest_control_group_limits_the_memory(
     assert available_bytes(machine(tmp_path, groups, files)) == available
 
 
-@settings(deadline=None)  # a busy machine is no fault
-@given(st.lists(st.integers(1, 16), min_size=1, max_size=8), st.integers(0, 64))
-def test_whichever_runs_go_on_together_they_fit(gib: list[int], memory_gib: int) -> None:
-    runs = needing(*gib)
-    fitting = runs_that_fit(runs, memory_gib * GIB)
-    largest = sorted(map(needed_bytes, runs), reverse=True)
-    assert sum(largest[:fitting]) <= memory_gib * GIB
-    assert fitting == len(runs) or sum(largest[: fitting + 1]) > memory_gib * GIB
-
-
 def test_memory_for_not_even_one_run_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     with (
         open_results(tmp_path) as results,
@@ -83,10 +62,13 @@ def test_memory_for_not_even_one_run_is_an_error_before_anything_starts(tmp_path
     assert list((tmp_path / "raw").iterdir()) == []
 
 
-def test_no_more_runs_go_on_than_fit(tmp_path: Path) -> None:
+def test_no_more_runs_go_on_than_fit_should_the_largest_coincide(tmp_path: Path) -> None:
+    sizes = zip(plan_of(3), (1, 2, 1), strict=True)
+    specs = [dataclasses.replace(run.spec, memory_bytes=gib * GIB) for run, gib in sizes]
+    plan = [PlannedRun(spec.run_id, "one-flow", "one", {}, spec.seed, spec) for spec in specs]
     events: list[Event] = []
     with open_results(tmp_path) as results:
-        execute(plan_of(3), FakeBackend(), results, jobs=3, events=events.append, memory_bytes=2 * GIB)
+        execute(plan, FakeBackend(), results, jobs=3, events=events.append, memory_bytes=3 * GIB)
     limited, started = events[:2]
     assert (limited.kind, limited.level, limited.facts["jobs"]) == (Kind.JOBS_LIMITED, Level.WARNING, 1)
     assert (started.kind, started.facts["jobs"]) == (Kind.RUNS_STARTED, 1)

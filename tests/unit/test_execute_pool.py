@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threads of a study end its guests, listen nowhere, and leave other child processes alone."""
+"""A study ends its guests, listens nowhere, leaves other child processes alone, and goes on where it was ended."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from slow_study import start_study, workers_of
 from longfat.execute.attempt import Attempt
 from longfat.execute.pool import Threads
 from longfat.execute.record.verify import find_records
+from longfat.execute.results import open_results
+from longfat.execute.study import Summary, execute
 from longfat.system.processes import children
 
 
@@ -44,8 +46,14 @@ def test_a_study_listens_nowhere(study: tuple[subprocess.Popen[bytes], Path]) ->
     assert [handle for handle in handles if handle.startswith("socket:")] == []
 
 
+def recorded(results: Path) -> dict[str, tuple[str, int]]:
+    """Return the folder and the time of each record of a run."""
+    records = find_records(results / "raw").items()
+    return {run: (one.folder.name, (one.folder / "run.json").stat().st_mtime_ns) for run, one in records}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_guests_end_with_the_command_and_nothing_stays(
+def test_guests_end_with_the_command_and_only_the_runs_in_flight_are_lost(
     study: tuple[subprocess.Popen[bytes], Path], tmp_path: Path, number: signal.Signals
 ) -> None:
     process, results = study
@@ -54,9 +62,15 @@ def test_guests_end_with_the_command_and_nothing_stays(
     process.wait(20)
     assert process.returncode != 0 and gone(guests)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "study.py"]
-    if number is signal.SIGINT:
-        assert not list((results / "raw").glob(".*"))
-        assert 2 <= len(find_records(results / "raw")) < 8
+    assert number is signal.SIGKILL or not list((results / "raw").glob(".*"))
+    before = recorded(results)
+    assert 2 <= len(before) < 8
+    with open_results(results) as opened:
+        summary = execute(plan_of(8), FakeBackend(), opened, jobs=2)
+    assert summary == Summary(reused=len(before), executed=8 - len(before), failed=0)
+    after = recorded(results)
+    assert {run: after[run] for run in before} == before
+    assert {path.name for path in (results / "raw").iterdir()} == {name for name, _ in after.values()}
 
 
 def test_an_error_ends_the_guests_of_the_pool_and_no_other_child(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments without a TCP flow: UDP traffic, pings or a program alone, and the length of such runs."""
+"""Experiments without a TCP flow: UDP traffic alone, and the length of such runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from manifests import plan_of, problems_of, study_of
 
 from longfat.metrics.data import RunData
 from longfat.plan import estimate
-from longfat.spec.runspec import RunSpec
 
 MANIFEST = """\
 format: 2
@@ -23,27 +22,16 @@ experiments:
     topology: {kind: delay, rate: 10 Mbit/s, rtt: 40 ms}
 """
 UDP = "    udp: [{name: camera, from: client1, to: server, rate: 2 Mbit/s, start: 1 s, duration: 5 s}]\n"
-PINGS = "    probes: {ping: 500 ms}\n"
 FLOW = "    flows: [{name: bulk, from: client1, to: server, algorithm: {cca: reno}, duration: 5 s}]\n"
-
-
-def planned(folder: Path, *keys: str) -> RunSpec:
-    plan = plan_of(folder, MANIFEST + "".join(keys), backend="fake")
-    assert estimate(plan, jobs=1).wall_seconds > 0
-    return plan.runs[0].spec
-
-
-def test_pings_alone_last_as_long_as_the_experiment(tmp_path: Path) -> None:
-    found = planned(tmp_path, PINGS, "    duration: 4 s\n")
-    assert (found.sent, found.end_us) == ((), 4_000_000)
-    assert [ping.sender for ping in found.pings] == ["client1"]
 
 
 @pytest.mark.parametrize(("traffic", "end"), [(UDP, "6 s"), (FLOW, "5 s")])
 def test_no_run_ends_before_its_traffic(tmp_path: Path, traffic: str, end: str) -> None:
     (found,) = problems_of(tmp_path, MANIFEST + traffic + "    duration: 4 s\n")
     assert f"4 s is over before {'camera' if traffic == UDP else 'bulk'!r} ends at {end}" in found.message
-    assert planned(tmp_path, traffic, "    duration: 9 s\n").end_us == 9_000_000
+    plan = plan_of(tmp_path, MANIFEST + traffic + "    duration: 9 s\n", backend="fake")
+    assert estimate(plan, jobs=1).wall_seconds > 0
+    assert plan.runs[0].spec.end_us == 9_000_000
 
 
 def test_the_bottleneck_of_a_run_without_a_flow_is_that_of_its_routers(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from longfat.evidence.store import read_rows
 from longfat.system.errors import StudyError
 
 COMBINATION = Combination.of(FakeBackend().pins())
+WANTED = Wanted(2, None, "paper", backend="fake", jobs=1)
 
 
 @pytest.fixture
@@ -29,25 +30,20 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
     return StudyFolder(folder)
 
 
-def wanted(budget: float | None = None) -> Wanted:
-    """The study's only profile with data, on the fake backend."""
-    return Wanted(2, budget, "paper", backend="fake", jobs=1)
-
-
 def test_every_scenario_runs_as_often_as_the_command_says_even_if_its_profile_plans_more(study: StudyFolder) -> None:
-    once = dataclasses.replace(wanted(), repetitions=1)
+    once = dataclasses.replace(WANTED, repetitions=1)
     printed(lambda console: fill_studies([study.name], once, console))
     assert {key[1] for of in read_rows(study.path, study.study.name).values() for key in of} == {1}
-    ground = ground_of(study, read_baselines(study.path.parents[1] / FOLDER)[0], wanted())
+    ground = ground_of(study, read_baselines(study.path.parents[1] / FOLDER)[0], WANTED)
     assert any(scenario.repetitions > 1 for scenario in ground.planned.scenarios.values())
 
 
 def test_filling_adds_what_is_missing_and_nothing_a_second_time(study: StudyFolder) -> None:
-    printed(lambda console: fill_studies([study.name], wanted(), console))
+    printed(lambda console: fill_studies([study.name], WANTED, console))
     rows = [key for of in read_rows(study.path, study.study.name).values() for key in of]
     scenarios = {key[0] for key in rows}
     assert all(len([key for key in rows if key[0] == name]) >= 2 for name in scenarios)
-    text = printed(lambda console: fill_studies([study.name], wanted(), console))
+    text = printed(lambda console: fill_studies([study.name], WANTED, console))
     assert "0 batches" in text
 
 
@@ -55,14 +51,14 @@ def test_a_failed_run_is_reported_and_its_raw_files_stay(
     study: StudyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = FakeBackend()
-    planned = ground_of(study, read_baselines(tmp_path / FOLDER)[0], wanted()).planned
+    planned = ground_of(study, read_baselines(tmp_path / FOLDER)[0], WANTED).planned
     run = planned.run("one-drop", 1)
     assert run is not None
     run_id = dataclasses.replace(run.spec, pins=backend.pins()).run_id
     failing = dataclasses.replace(backend, faults={run_id: "report_failure"})
     monkeypatch.setattr(verb, "open_backend", lambda *_, **__: failing)
     outcome: list[bool] = []
-    printed(lambda console: outcome.append(fill_studies([study.name], wanted(), console)))
+    printed(lambda console: outcome.append(fill_studies([study.name], WANTED, console)))
     assert outcome == [False]
     assert "one-drop" in {key[0] for of in read_rows(study.path, study.study.name).values() for key in of}
     assert (tmp_path / "results" / "fill" / study.name / "raw").exists()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from evidenced import change, file_of, with_evidence
+from evidenced import change, file_of
 from fabricated_results import judge_study, make_results, write_study
 
 from longfat.data.study_folder import studies_in
@@ -64,9 +64,8 @@ def test_studies_with_results_come_first_then_the_gallery_with_its_pictures_then
     assert "./just reproduce gallery/path" in page
 
 
-def test_all_evidence_of_a_study_comes_before_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = with_evidence(tmp_path, monkeypatch)
-    judge_study(tmp_path / "results" / "small", study)
+def test_all_evidence_of_a_study_comes_before_its_results(evidence_study: Path, tmp_path: Path) -> None:
+    judge_study(tmp_path / "results" / "small", evidence_study)
     (baseline,) = baselines = read_baselines(tmp_path / FOLDER)
     assert sources_of(tmp_path, baselines) == [
         f"evidence of baseline {baseline.name}: 9 of 9 runs valid, paper, modern, fake",
@@ -74,12 +73,9 @@ def test_all_evidence_of_a_study_comes_before_its_results(tmp_path: Path, monkey
     ]
 
 
-def test_evidence_that_cannot_be_used_is_named_and_the_results_are_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = with_evidence(tmp_path, monkeypatch)
-    judge_study(tmp_path / "results" / "small", study)
-    change(file_of(study, "delay"), '"format":1', '"format":2')
+def test_evidence_that_cannot_be_used_is_named_and_the_results_are_shown(evidence_study: Path, tmp_path: Path) -> None:
+    judge_study(tmp_path / "results" / "small", evidence_study)
+    change(file_of(evidence_study, "delay"), '"format":1', '"format":2')
     page = page_of(tmp_path, read_baselines(tmp_path / FOLDER))
     assert 'id="unread"' in page and "delay.jsonl" in page and "results/small" in page
 

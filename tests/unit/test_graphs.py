@@ -95,18 +95,7 @@ def test_a_round_trip_is_the_way_there_and_the_way_back(tmp_path: Path, backend:
     there, back = ([name for name in way if not name.startswith("delay")] for way in nodes)
     assert (there, back) == (["west", "lower", "east", "b"], ["east", "upper", "west", "a"])
     assert base_rtt_us(spec, spec.flows[0]) == 1000 * (3 + 4 + 1 + 1 + 35 + 25)
-    (queue,) = (
-        port.egress.queue
-        for port in lay_out(spec).all_ports()
-        if (port.node, port.link) == ("west", _link(spec, "lower"))
-    )
-    assert queue.limit_packets == 20_000_000 * 69 // 8000 // 1538
-
-
-def _link(spec: RunSpec, node: str) -> int:
-    """Return the first link that leads from the router in the west towards a node."""
-    way = route(spec, "west", node)
-    return way[0].link
+    assert route(spec, "west", "lower")[0].egress.queue.limit_packets == 20_000_000 * 69 // 8000 // 1538
 
 
 def test_a_link_that_loses_packets_has_a_node_that_delays_in_its_middle(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tcpdump's command line and counts, captures that lose packets, and tcptrace's graphs."""
+"""tcpdump's counts, captures without payload, and captures and graphs that end too early."""
 
 from __future__ import annotations
 
@@ -11,28 +11,14 @@ import pytest
 
 from longfat.guest import capture
 from longfat.guest.capture import (
-    Packets,
     copy_headers,
     header_bytes,
-    outstanding_data,
     parse_tcpdump_counts,
-    tcpdump_command,
-    throughput,
     trace,
 )
 
 DATA = Path(__file__).parents[1] / "data"
-OUTSTANDING = DATA / "tcptrace-6.6.7-outstanding.xpl"
-THROUGHPUT = DATA / "tcptrace-6.6.7-throughput.xpl"
-ORIGIN_US = 1_000_000_000_100_000
 HEADER = bytes(range(24))
-
-
-def test_both_directions_of_one_traffic_are_captured_with_headers_only() -> None:
-    command = tcpdump_command("client1-eth0", Packets(("10.0.0.1", "10.0.2.1"), 5002), Path("f.pcap"))
-    assert " ".join(command) == (
-        "tcpdump -i client1-eth0 -s 96 -B 16384 -n -Z root -w f.pcap (host 10.0.0.1 or host 10.0.2.1) and port 5002"
-    )
 
 
 def frame(protocol: int, transport: bytes, options: bytes = b"", offset: int = 0) -> bytes:
@@ -85,23 +71,6 @@ def test_packets_that_the_kernel_dropped_or_tcpdump_never_fetched_count_as_dropp
     assert parse_tcpdump_counts(text) == {"captured": captured, "dropped": dropped}
 
 
-def test_a_graph_has_one_point_for_each_packet_of_the_sender_in_the_order_of_time() -> None:
-    points = list(outstanding_data(OUTSTANDING, ORIGIN_US))
-    assert len(points) == 33
-    assert points[:4] == [(32_333, 1), (32_483, 61), (32_556, 9009), (32_628, 17_957)]
-    assert points[-1] == (190_893, 1)
-    assert max(value for _time, value in points) == 62_637
-    assert points == sorted(points, key=lambda point: point[0])
-    assert "yellow\ndot 1000000000.132333 53688\n" in OUTSTANDING.read_text()  # the window is another colour
-    assert (32_333, 53_688) not in points
-
-
-def test_throughput_is_the_average_of_a_block_of_segments_and_not_that_since_the_start() -> None:
-    assert "blue\ndot 1000000000.990606 70498252\n" in THROUGHPUT.read_text()
-    # 3500 segments of 8948 bytes in 252992 us; the first block holds slow start.
-    assert list(throughput(THROUGHPUT, ORIGIN_US)) == [(637_614, 49_269_436), (890_606, 123_755_106)]
-
-
 @pytest.mark.parametrize("cut", ["owin", "tput"])
 def test_a_graph_without_its_end_is_an_error_that_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: str
@@ -116,41 +85,10 @@ def test_a_graph_without_its_end_is_an_error_that_names_it(
         trace(tmp_path / "f.pcap", tmp_path / "graphs")
 
 
-def write_capture(path: Path, count: int) -> list[bytes]:
-    """A capture of ``count`` packets with headers of different lengths and no payload; the records in it."""
-    heads = [frame(6, tcp(5 + number % 11)) for number in range(count)]
-    records = [struct.pack("=IIII", 1, number, len(head), 9014) + head for number, head in enumerate(heads)]
-    path.write_bytes(HEADER + b"".join(records))
-    return records
-
-
-def left_in(path: Path, records: list[bytes]) -> list[int]:
-    """Numbers of the records that a capture still holds, which must stand there whole and in order."""
-    data, left = path.read_bytes()[len(HEADER) :], []
-    for number, record in enumerate(records):
-        if data.startswith(record):
-            left.append(number)
-            data = data[len(record) :]
-    assert data == b""
-    return left
-
-
-def test_a_lossy_capture_loses_its_share_of_whole_packets_by_its_seed(tmp_path: Path) -> None:
-    records = write_capture(tmp_path / "f.pcap", 5000)
-    left = []
-    for seed in ("1 f", "1 f", "2 f"):
-        removed = copy_headers(tmp_path / "f.pcap", tmp_path / "rest.pcap", 20, Random(seed))
-        assert (tmp_path / "rest.pcap").read_bytes().startswith(HEADER)
-        left.append(left_in(tmp_path / "rest.pcap", records))
-        assert len(left[-1]) == 5000 - removed
-        assert 900 < removed < 1100
-    assert left[0] == left[1] != left[2]
-
-
-@pytest.mark.parametrize("missing", [1, 70])
+@pytest.mark.parametrize("missing", [1, 100])
 def test_a_capture_that_ends_within_a_packet_is_an_error_that_names_it(tmp_path: Path, missing: int) -> None:
-    records = write_capture(tmp_path / "f.pcap", 30)
-    assert len(records[-1]) > 70
-    (tmp_path / "f.pcap").write_bytes((tmp_path / "f.pcap").read_bytes()[:-missing])
+    head = HEADS["TCP with all options"]
+    record = struct.pack("=IIII", 1, 2, len(head), 9014) + head
+    (tmp_path / "f.pcap").write_bytes((HEADER + 2 * record)[:-missing])
     with pytest.raises(ValueError, match=r"f\.pcap ends within a packet"):
         copy_headers(tmp_path / "f.pcap", tmp_path / "rest.pcap", 20, Random(1))

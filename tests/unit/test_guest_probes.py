@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Netlink probes of sockets and queues, fed with messages that a guest's kernel sent."""
+"""Netlink probes of sockets, fed with messages that a guest's kernel sent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import cast
 
 import pytest
 
-from longfat.guest import cca_state, netlink, queues, sockets
+from longfat.guest import cca_state, netlink, sockets
 
 DATA = Path(__file__).parents[1] / "data"
 DIAG = (DATA / "linux-6.12-inet-diag-two-sockets.bin").read_bytes()
-QDISCS = (DATA / "linux-6.12-rtnetlink-qdiscs.bin").read_bytes()
 REFUSED = (DATA / "linux-6.12-netlink-refused.bin").read_bytes()
 
 
@@ -98,37 +97,32 @@ OFFSETS = {  # struct tcp_info of include/uapi/linux/tcp.h, by hand
 }
 
 
-def dumped(info: bytes, *further: tuple[int, bytes]) -> list[bytes]:
-    """The body of a dump's message about a socket of BBR, with tcp_info and further attributes."""
-    parts = ((sockets.INET_DIAG_INFO, info), (sockets.INET_DIAG_CONG, b"bbr\0"), *further)
-    return [bytes(sockets.MESSAGE_BYTES) + b"".join(netlink.attribute(kind, payload) for kind, payload in parts)]
-
-
 @pytest.mark.parametrize("field", OFFSETS)
 def test_a_field_of_tcp_info_is_read_where_the_kernel_puts_it(field: str) -> None:
     offset, form, written, read = OFFSETS[field]
     data = bytearray(248)
     struct.pack_into(form, data, offset, written)
-    (info,) = sockets.parse(dumped(bytes(data)))
+    parts = ((sockets.INET_DIAG_INFO, bytes(data)), (sockets.INET_DIAG_CONG, b"bbr\0"))
+    (info,) = sockets.parse([bytes(sockets.MESSAGE_BYTES) + b"".join(netlink.attribute(*part) for part in parts)])
     assert info.info[field] == read
     assert sum(bool(info.info[other]) for other in OFFSETS) == 1
-
-
-def test_the_bandwidth_of_bbr_has_two_words_and_its_gains_tell_the_mode() -> None:
-    exported = struct.pack("=5I", 5, 1, 40_000, 256, 512)
-    (info,) = sockets.parse(dumped(bytes(248), (16, exported)))
-    assert info.cca_state == {
-        "bw_bps": 8 * (2**32 + 5),
-        "min_rtt_us": 40_000,
-        "pacing_gain": 1.0,
-        "cwnd_gain": 2.0,
-        "mode": cca_state.MODES.index("probe_bw"),
-    }
 
 
 @pytest.mark.parametrize(
     ("kind", "exported", "cca", "state"),
     [
+        (
+            cca_state.INET_DIAG_BBRINFO,
+            struct.pack("=5I", 5, 1, 40_000, 256, 512),  # two words of bandwidth; the gains give the mode
+            "bbr",
+            {
+                "bw_bps": 8 * (2**32 + 5),
+                "min_rtt_us": 40_000,
+                "pacing_gain": 1.0,
+                "cwnd_gain": 2.0,
+                "mode": cca_state.MODES.index("probe_bw"),
+            },
+        ),
         (
             cca_state.INET_DIAG_BBRINFO,
             struct.pack("=5I", 1, 0, 2, 256, 256),
@@ -154,15 +148,6 @@ def test_the_structure_of_an_algorithm_is_read_in_base_units(
     kind: int, exported: bytes, cca: str, state: dict[str, float]
 ) -> None:
     assert cca_state.read_state(kind, exported, cca) == state
-
-
-def test_the_qdiscs_of_a_shaped_sender_are_read_as_tc_showed_them() -> None:
-    states = list(queues.read_qdiscs(channel(QDISCS)))
-    assert [(state.kind, state.interface_index) for state in states] == [("noqueue", 1), ("tbf", 2), ("pfifo", 2)]
-    queue = states[-1]
-    assert queue.handle == 0x10 << 16
-    assert (queue.sent_packets, queue.sent_bytes) == (16, 91_056)
-    assert (queue.backlog_packets, queue.backlog_bytes, queue.drops) == (0, 0, 0)
 
 
 def test_an_answer_in_several_pieces_is_one_answer_up_to_its_end() -> None:

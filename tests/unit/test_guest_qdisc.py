@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from longfat.guest.qdisc import achieved_egress, egress_commands, looks_us, queue_commands
-from longfat.guest.wire import UsedWire, Wire
 from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Queue
 
 DATA = Path(__file__).parents[1] / "data"
@@ -76,6 +75,7 @@ RATE, QUEUED = {"rate_bps": 1_000_000_000}, {"queue_kind": "pfifo", "limit_packe
     ("case", "interface", "found"),
     [
         ("shaped", "client1-eth0", RATE | QUEUED),
+        ("drops", "client1-eth0", RATE | QUEUED | {"limit_packets": 5, "drops": 24}),  # the shaper includes its queue
         ("delay", "delay-eth0", {"delay_us": 15_000}),
         ("delay", "delay-eth1", {"delay_us": 15_000}),
         ("shaped", "lo", {}),  # missing parts are None, so that a gate sees them
@@ -84,28 +84,3 @@ RATE, QUEUED = {"rate_bps": 1_000_000_000}, {"queue_kind": "pfifo", "limit_packe
 )
 def test_an_interface_is_read_back(case: str, interface: str, found: dict[str, object]) -> None:
     assert achieved_egress(shown(case), interface) == NOTHING | found
-
-
-def test_a_wire_is_read_back_with_the_queue_in_front_of_it() -> None:
-    queue = {"kind": "pfifo", "handle": "10:", "dev": "c-eth0", "root": True, "options": {"limit": 100}, "drops": 7}
-    used = UsedWire(
-        Wire(1_000_000_000, 15_000_000, 24, jitter_ns=700), sent_bytes=1538, busy_ns=12_304, offered_bits=12_304
-    )
-    assert achieved_egress([queue], "c-eth0", used) == {
-        **NOTHING,
-        "rate_bps": 1_000_000_000,
-        "queue_kind": "pfifo",
-        "limit_packets": 100,
-        "delay_us": 15_000,
-        "delay_ns": 15_000_000,
-        "processing_ns": 700,
-        "drops": 7,
-        "sent_bytes": 1538,
-        "busy_ns": 12_304,
-    }
-
-
-def test_a_drop_of_the_queue_is_counted_once() -> None:
-    qdiscs = shown("drops")
-    assert [qdisc["drops"] for qdisc in qdiscs if qdisc["dev"] == "client1-eth0"] == [24, 24]
-    assert achieved_egress(qdiscs, "client1-eth0")["drops"] == 24

@@ -13,9 +13,7 @@ from test_guest_probes import Kernel
 
 from longfat.guest import interfaces, netlink, rtnetlink, tc
 from longfat.guest.netlink import Request
-from longfat.guest.qdisc import achieved_egress, queue_commands
 from longfat.guest.queues import QdiscState
-from longfat.spec.runspec import Egress, Queue
 
 INDICES = {"a-eth0": 3, "b-eth0": 2}
 BEGIN = rtnetlink.metrics(3, "reno")
@@ -94,12 +92,6 @@ def test_the_first_refused_request_is_named() -> None:
         netlink.change(cast(socket.socket, kernel), requests)
 
 
-def test_a_line_that_needs_tables_of_tc_or_adds_no_queue_is_left_to_it() -> None:
-    (red,) = queue_commands("a-eth0", Egress(10**9, queue=Queue("red", None, 400_000, {"min": 30_000, "ecn": True})))
-    assert tc.request(red, INDICES) is None
-    assert tc.request("qdisc add dev a-eth0 clsact", INDICES) is None
-
-
 def shown(line: str, drops: int = 0) -> dict[str, Any]:
     """Return the description of a qdisc whose kernel returns the requested options."""
     request = tc.request(line, INDICES)
@@ -110,13 +102,3 @@ def shown(line: str, drops: int = 0) -> dict[str, Any]:
     state = QdiscState(index, handle, kind, 0, 0, drops, 0, 0, 0, parent, options)
     (found,) = tc.to_dicts([state], {index: name for name, index in INDICES.items()})
     return found
-
-
-@pytest.mark.parametrize(
-    ("queue", "limit"),
-    [(Queue(limit_packets=100), "limit_packets"), (Queue("bfifo", None, 150_000), "limit_bytes")],
-)
-def test_a_queue_comes_back_as_it_was_set(queue: Queue, limit: str) -> None:
-    (line,) = queue_commands("a-eth0", Egress(10**9, queue=queue))
-    found = achieved_egress([shown(line, drops=5)], "a-eth0")
-    assert (found["queue_kind"], found[limit], found["drops"]) == (queue.kind, getattr(queue, limit), 5)

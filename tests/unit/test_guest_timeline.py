@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from longfat.guest import timeline
 from longfat.guest.timeline import Timeline
@@ -60,32 +58,6 @@ def test_what_has_the_same_time_happens_in_the_order_of_planning(clock: Clock) -
     planned.at(10_000, note("first"))
     planned.play()
     assert happened == ["first", "planner", *(f"{number}" for number in range(20)), "planned meanwhile"]
-
-
-@given(st.lists(st.integers(0, 20)), st.integers(1, 5))
-def test_no_two_actions_are_ever_compared(times: list[int], step: int) -> None:
-    """Each action plans one more, so that the number of those left takes every value several times."""
-    clock = Clock()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timeline, "time", clock)
-        planned, done = begun(clock, 50), list[int]()
-
-        def act(t_us: int) -> None:
-            done.append(t_us)
-            planned.at(t_us + step, lambda: done.append(planned.now_us()))
-
-        for t_us in times:
-            planned.at(t_us, lambda t_us=t_us: act(t_us))  # type: ignore[misc]
-        planned.play()
-        assert planned.now_us() == 50
-    assert done == sorted([*times, *(t_us + step for t_us in times)])
-
-
-def test_what_is_repeated_begins_with_the_first_interval_and_ends_before_the_end(clock: Clock) -> None:
-    planned, times = begun(clock, 1_000), list[int]()
-    planned.repeat(250, lambda: times.append(planned.now_us()))
-    planned.play()
-    assert times == [250, 500, 750]
 
 
 def test_a_start_that_is_still_to_come_is_waited_for(clock: Clock) -> None:

@@ -1,54 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iperf2: its command lines, and its reports as it printed them."""
+"""iperf2: the algorithm of its receiver, and its reports as it printed them."""
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
-from longfat.guest.traffic import (
-    client_command,
-    client_status,
-    parse_report,
-    server_command,
-)
+from longfat.guest.traffic import parse_report, server_command
 from longfat.spec.runspec import Flow
 
 DATA = Path(__file__).parents[1] / "data"
 ONE = (DATA / "iperf-2.1.8-one-stream.csv").read_text()
 TWO = (DATA / "iperf-2.1.8-two-streams.csv").read_text()
-FLOW = Flow("f1", "client1", "server", "scalable", 10_000_000, 16 << 20, streams=2)
 
 
-def changed(**fields: object) -> Flow:
-    return dataclasses.replace(FLOW, **fields)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("flow", "sender", "receiver"),
-    [
-        (FLOW, "-Z scalable -y C -w 16777216 -t 10 -P 2", "-y C -P 2 -w 16777216"),
-        (changed(duration_us=500_000), "-Z scalable -y C -w 16777216 -t 0.5 -P 2", "-y C -P 2 -w 16777216"),
-        (changed(send_window_bytes=65_536), "-Z scalable -y C -w 65536 -t 10 -P 2", "-y C -P 2 -w 16777216"),
-        (changed(window_bytes=None), "-Z scalable -y C -t 10 -P 2", "-y C -P 2"),
-        (changed(cca="dctcp"), "-Z dctcp -y C -w 16777216 -t 10 -P 2", "-y C -P 2 -Z dctcp -w 16777216"),
-    ],
-)
-def test_both_ends_of_a_flow_have_their_command_lines(flow: Flow, sender: str, receiver: str) -> None:
-    assert " ".join(client_command(flow, "10.0.1.2", 5003)) == f"iperf -c 10.0.1.2 -p 5003 -l 1048576 {sender}"
-    assert " ".join(server_command(flow, 5003)) == f"iperf -s -p 5003 -l 1048576 {receiver}"
-
-
-def test_transfers_follow_each_other_in_every_stream_until_their_time_ends() -> None:
-    flow = changed(transfer_bytes=2_000_000_000)
-    command = client_command(flow, "10.0.1.2", 5003)
-    assert command[:4] == ["timeout", "10", "sh", "-c"]
-    assert command[4] == 'for stream in 0 1; do while "$@"; do :; done & done; wait'
-    assert " ".join(command[6:]).endswith("-Z scalable -y C -w 16777216 -n 2000000000")
-    assert "-P" not in [*command, *server_command(flow, 5003)]
-    assert (client_status(FLOW), client_status(flow)) == (0, 124)
+@pytest.mark.parametrize(("cca", "named"), [("dctcp", True), ("scalable", False)])
+def test_a_receiver_has_the_algorithm_only_where_its_sender_asks_for_ecn_in_the_syn(cca: str, named: bool) -> None:
+    command = server_command(Flow("f1", "client1", "server", cca, 10_000_000), 5003)
+    assert (f"-Z {cca}" in " ".join(command)) == named
 
 
 def test_a_report_has_the_bytes_of_all_streams_and_their_rate_until_the_last_stream_ends() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Web traffic: the server's configuration, the users' order, and what the users make of libcurl's answers."""
+"""Web traffic: the server's files, the users' order, and the counts that the users make of libcurl's answers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,8 @@ from typing import Any, ClassVar
 import pytest
 
 from longfat.guest import surge
-from longfat.guest.kinds.web import web_results
 from longfat.guest.users import Crowd
 from longfat.guest.web import make_files
-from longfat.spec.runspec import Probes, RunSpec, Web
-
-USERS = Web("surfers", "client1", "server", 300, "reno", 20_000_000, "surge", start_us=2_000_000)
 
 
 def test_the_files_have_the_model_s_sizes_and_take_no_space(tmp_path: Path) -> None:
@@ -123,14 +119,3 @@ def test_what_a_user_asks_for_does_not_depend_on_how_fast_any_user_is_served(mon
     assert 5 <= len(uneven["user0"]) < len(even["user0"]) / 3
     assert uneven["user0"] == even["user0"][: len(uneven["user0"])]
     assert (uneven["user1"], uneven["user2"]) == (even["user1"], even["user2"])
-
-
-def test_what_the_users_said_becomes_web_json(tmp_path: Path) -> None:
-    (tmp_path / "web").mkdir()
-    said = '{"bytes_received": 5, "replies": 1, "unfinished": 2, "mean_reply_us": 7, "errors": {"http_404": 3}}'
-    (tmp_path / "web" / "surfers.users.json").write_text(said)
-    (result,) = web_results(RunSpec((), (), (), Probes(), 1, web=(USERS,)), tmp_path)
-    assert (result["web"], result["users"], result["cca"]) == ("surfers", 300, "reno")
-    assert (result["start_us"], result["end_us"]) == (2_000_000, 22_000_000)
-    assert (result["bytes_received"], result["replies"], result["unfinished"]) == (5, 1, 2)
-    assert result["errors"] == {"http_404": 3}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,13 @@ from longfat.cli.report import report as report_command
 from longfat.cli.verdicts import verdicts
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
-from longfat.evidence.judged import evidence_of, without_runs
+from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.relations.headlines import HEADLINE_WORDS, word_of
 from longfat.report.findings import sentence
 from longfat.report.headlines import headline_rows
 from longfat.report.report import write_report
 from longfat.system.errors import StudyError
 
-ROOT = Path(__file__).parents[2]
 HEADLINES = """\
 format: 2
 study: small
@@ -87,13 +85,21 @@ def test_all_problems_are_reported_at_once_with_file_line_and_key(tmp_path: Path
     assert keys == {"study", "headlines[0].claims[1]", "headlines[0].here"}
 
 
-def test_the_same_rows_open_readme_page_of_verdicts_and_console(evidence_study: Path) -> None:
-    folder = with_headlines(evidence_study)
+def merged(folder: StudyFolder) -> Evidenced:
+    """Write what follows from the evidence of a study into its README and into docs/findings.md; return it."""
+    root = folder.path.parents[1]
     marks = "<!-- from the evidence, by ./just evidence merge -->\n<!-- end of what is from the evidence -->\n"
-    (evidence_study / "README.md").write_text(f"# small\n\n{marks}", encoding="utf-8")
+    (root / "docs").mkdir(exist_ok=True)
+    for page in (folder.path / "README.md", root / "docs/findings.md"):
+        page.write_text(f"# small\n\n{marks}", encoding="utf-8")
     printed(evidence.merge)
-    found = evidence_of(folder, read_baselines(evidence_study.parents[1] / FOLDER))
+    found = evidence_of(folder, read_baselines(root / FOLDER))
     assert found is not None
+    return found
+
+
+def test_the_same_rows_open_readme_page_of_verdicts_and_console(evidence_study: Path) -> None:
+    found = merged(with_headlines(evidence_study))
     ((_, paper, here, word, behind),) = headline_rows(found.headlines)
     assert word == "supported" and paper == "940 Mb/s" and here.endswith("ratio 0.502")
     assert "window-limits" in behind and "halves" in behind
@@ -110,23 +116,9 @@ def test_a_headline_without_any_run_is_open_and_has_no_number(tmp_path: Path) ->
     assert (here, word) == ("no evidence", "open")
 
 
-@pytest.mark.parametrize("name", ["kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006"])
-def test_each_study_of_a_paper_states_its_conclusions(name: str) -> None:
-    document = StudyFolder(ROOT / "experiments" / name).headlines
-    assert document is not None and document.question.endswith("?")
-    assert len(document.headlines) >= 3
-    assert all(re.search(r"\.$", one.statement) for one in document.headlines)
-
-
 def test_console_readme_page_report_and_findings_have_the_same_counts(evidence_study: Path, tmp_path: Path) -> None:
-    folder, root = StudyFolder(evidence_study), evidence_study.parents[1]
-    marks = "<!-- from the evidence, by ./just evidence merge -->\n<!-- end of what is from the evidence -->\n"
-    (evidence_study / "README.md").write_text(f"# small\n\n{marks}", encoding="utf-8")
-    (root / "docs").mkdir(exist_ok=True)
-    (root / "docs/findings.md").write_text(marks, encoding="utf-8")
-    printed(evidence.merge)
-    found = evidence_of(folder, read_baselines(root / FOLDER))
-    assert found is not None
+    folder = StudyFolder(evidence_study)
+    found = merged(folder)
     counts = sentence(found.counts)
     assert counts.startswith("Of ") and sum(found.counts["measured"].values()) > 0
     results = tmp_path / "results" / "none"
@@ -138,5 +130,5 @@ def test_console_readme_page_report_and_findings_have_the_same_counts(evidence_s
     assert [counts in page for page in pages] == [True] * 5
     row = found.counts["measured"]
     numbers = [sum(row.values()) - row["not testable"], row["reproduced"], row["not reproduced"], row["undecided"]]
-    findings = (root / "docs/findings.md").read_text(encoding="utf-8")
+    findings = (evidence_study.parents[1] / "docs/findings.md").read_text(encoding="utf-8")
     assert f"| small | {' | '.join(map(str, numbers))} |" in findings

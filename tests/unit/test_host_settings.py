@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of single hosts: laid key by key over those of all hosts, from the manifest to the RunSpec."""
+"""Settings of single hosts, from the manifest to the RunSpec."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from manifests import keys_of, problems_of, spec_of, study_of
+from manifests import keys_of, spec_of, study_of
 
 from longfat.spec.network import lay_out
 
@@ -32,18 +32,6 @@ def text(general: str = "{}", own: str = "{}", kind: str = DUMBBELL) -> str:
     return STUDY.format(general=general, own=own, kind=kind)
 
 
-def test_the_layers_are_laid_key_by_key(tmp_path: Path) -> None:
-    layers = text(
-        "{offloads: [gro], per_host: {client3: {offloads: [], sysctls: {net.ipv4.tcp_sack: 0}}}}",
-        "{sysctls: {net.ipv4.tcp_sack: 1}, per_host: {client3: {sysctls: {net.ipv4.tcp_ecn: 1}}}}",
-    )
-    found = {node.name: node for node in spec_of(tmp_path, layers).nodes}
-    assert (found["client1"].offloads, found["client3"].offloads) == (("gro",), ())
-    assert found["client1"].sysctls["net.ipv4.tcp_sack"] == "1"
-    own = {name: found["client3"].sysctls[name] for name in ("net.ipv4.tcp_sack", "net.ipv4.tcp_ecn")}
-    assert own == {"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_ecn": "1"}
-
-
 def test_long_segments_of_one_sender_are_refused_before_a_queue_that_counts_packets(tmp_path: Path) -> None:
     faulty = text(own="{per_host: {client1: {offloads: [gso]}}}")
     assert keys_of(tmp_path, faulty) == ["experiments[0].hosts.offloads"]
@@ -57,19 +45,3 @@ def test_each_host_has_its_own_local_queue(tmp_path: Path, kind: str) -> None:
     spec = spec_of(tmp_path, queues, ("to: server1", f"to: {server}"))
     ports = {port.node: port.egress.queue.limit_packets for port in lay_out(spec).all_ports()}
     assert (ports["client1"], ports[server]) == (70, 305)
-
-
-@pytest.mark.parametrize(
-    ("general", "own"),
-    [
-        ("{}", "{per_host: {client9: {txqueuelen: 5}}}"),
-        ("{per_host: {sender: {txqueuelen: 5}}}", "{}"),
-        ("{}", "{per_host: {switch: {txqueuelen: 5}}}"),
-        ("{}", "{per_host: {client1: {mtu: 9000 B}}}"),
-        ("{}", "{per_host: {client1: {sysctls: {net.core.wmem_max: 5}}}}"),
-        ("{}", "{per_host: {server1: {sysctls: {kernel.panic: 5}}}}"),
-    ],
-)
-def test_what_no_single_host_can_have_is_named(tmp_path: Path, general: str, own: str) -> None:
-    found = problems_of(tmp_path, text(general, own))
-    assert all("per_host" in problem.key and problem.line for problem in found)

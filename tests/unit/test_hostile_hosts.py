@@ -39,17 +39,6 @@ LOOK: dict[str, Any] = {
 
 @pytest.mark.parametrize(
     ("verb", "value"),
-    [("here", "6.12"), ("look", LOOK), ("clock", 1_700_000_000_000_000_000), ("paths", {"0": 7, "3": None}),
-     ("end", None), ("measured", None), ("collect", 0), ("done", {"status": "ok"}),
-     ("ready", {"nodes": {}, "interfaces": []})],
-)  # fmt: skip
-def test_an_answer_of_the_right_form_is_used(verb: str, value: object) -> None:
-    line = json.dumps({verb: value}).encode()
-    assert checked(verb, read_message(line, "h"), "h") == value
-
-
-@pytest.mark.parametrize(
-    ("verb", "value"),
     [("here", 6), ("clock", -3), ("clock", 2**63), ("clock", "1"), ("collect", MAX_BYTES + 1), ("collect", True),
      ("paths", {"0": "7"}), ("paths", {"zero": 7}), ("end", {}), ("done", [1]), ("ready", {"nodes": []}),
      *(("look", {**LOOK, key: value}) for key in LOOK for value in (None, 3, ["x", 1], {"a": 1}))],

@@ -13,13 +13,7 @@ from pathlib import Path
 import pytest
 from tiny_images import empty_cache
 
-from longfat.builds.image import (
-    RECIPE_FOLDER,
-    ImageBuild,
-    build_image,
-    load_image,
-    read_recipe,
-)
+from longfat.builds.image import ImageBuild, build_image, load_image
 from longfat.system.errors import RigError
 
 
@@ -27,18 +21,6 @@ from longfat.system.errors import RigError
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder and a stub of mmdebstrap."""
     return empty_cache(tmp_path, monkeypatch)
-
-
-def test_an_image_is_built_once_and_then_found(cache: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-    first = build_image(say=said.append)
-    second = build_image(say=said.append)
-    assert first == second
-    assert len(said) == 1
-    arguments, epoch = (tmp_path / "log").read_text().rsplit("\n", 2)[:2]
-    assert "--mode=root" in arguments
-    assert epoch == str(read_recipe(RECIPE_FOLDER).source_date_epoch)
-    assert first.path.parent.parent == cache / "images"
 
 
 @pytest.mark.parametrize("kind", ["file removed", "file added", "folder removed"])
@@ -61,26 +43,6 @@ def test_a_damaged_description_is_noticed_at_use(cache: Path, text: str) -> None
     (folder / "image.json").write_text(text)
     with pytest.raises(RigError, match=r"image\.json"):
         load_image(folder)
-
-
-def test_what_a_killed_build_left_is_removed_by_the_next(cache: Path) -> None:
-    leftover = cache / "images" / f".partial-{read_recipe(RECIPE_FOLDER).digest}-killed"
-    leftover.mkdir(parents=True)
-    folder = build_image().path.parent
-    assert not leftover.exists()
-    assert sorted(path.name for path in cache.joinpath("images").iterdir()) == [
-        folder.name,
-        f"{folder.name}.lock",
-    ]
-
-
-def test_a_failed_build_tells_the_end_of_its_output_and_leaves_no_image(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "programs/mmdebstrap").write_text("#!/bin/sh\necho E: no such mirror >&2\nexit 25\n")
-    with pytest.raises(RigError, match="exit status 25:\nE: no such mirror"):
-        build_image()
-    assert [path.suffix for path in cache.joinpath("images").iterdir()] == [".lock"]
 
 
 @pytest.fixture(scope="module")

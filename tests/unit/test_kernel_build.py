@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds of guests' kernels with a tiny source and a stub of make, and the search for the source."""
+"""Builds of kernels for guests and machines from a tiny source by a stub of make; the search for the source."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 import tarfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tiny_kernels import NAME, PATCH, VERSION, pack, settings, tiny_kernels
 
-from longfat.builds.kernel import build_environment, build_kernel, check_configuration
+from longfat.builds.kernel import KernelBuild, build_environment, build_kernel, check_configuration
 from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.kernel_source import Source
+from longfat.builds.kernel_targets import GUEST, TARGETS, X86_64, Target
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL
 from longfat.system.errors import RigError
+from longfat.system.processes import is_running
 
+MKDEBIAN_DATE = "date -R -u -d @1735689600"
 SOURCE = Source(Path("linux.tar"), VERSION, "ab" * 32)
 
 
@@ -27,26 +35,11 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tiny_kernels(tmp_path, monkeypatch)
 
 
-def count_builds(tmp_path: Path) -> int:
-    """Count the calls of the stub that make a guest's kernel."""
-    log = tmp_path / "log"
-    return log.read_text().count(" linux\n") if log.exists() else 0
-
-
 def refused(kernels: Path) -> str:
     with pytest.raises(RigError) as caught:
         build_kernel(kernels_folder=kernels)
     assert caught.value.exit_status == 3
     return str(caught.value)
-
-
-def test_a_kernel_is_patched_configured_and_built_once(kernels: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-    first = build_kernel(kernels_folder=kernels, say=said.append)
-    assert first.path.read_text() == "one\ntwo\n"
-    assert (first.version, first.pinned) == (VERSION, True)
-    assert build_kernel(kernels_folder=kernels, say=said.append) == first
-    assert (count_builds(tmp_path), len(said)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -71,12 +64,11 @@ def test_what_a_patch_or_fragment_does_is_the_identity_and_not_its_words(
 
 
 def test_the_identity_depends_on_the_order_of_the_patches(kernels: Path) -> None:
-    (kernels / "patches/0002-b.patch").write_text(PATCH.replace("two", "three"))
-    digests = set()
-    for first, second in (("0001", "0002"), ("0002", "0001")):
-        for number, path in zip((first, second), sorted((kernels / "patches").glob("*.patch")), strict=True):
-            path.rename(path.with_name(f"{number}-renamed{path.name[4:]}"))
-        (kernels / "series").write_text("\n".join(path.name for path in (kernels / "patches").glob("*.patch")))
+    names, texts, digests = ("0001-a-line.patch", "0002-b.patch"), (PATCH, PATCH.replace("two", "three")), set()
+    (kernels / "series").write_text("\n".join(names))
+    for first, second in (texts, texts[::-1]):
+        (kernels / "patches" / names[0]).write_text(first)
+        (kernels / "patches" / names[1]).write_text(second)
         digests.add(Recipe(NAME, kernels).digest(SOURCE))
     assert len(digests) == 2
 
@@ -99,9 +91,7 @@ def test_a_failed_compilation_shows_the_end_of_its_log_and_leaves_no_kernel(kern
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [
-        *(("linux", None), ("linux", "another"), ("kernel.json", None), ("kernel.json", "[]"), ("kernel.json", "{}")),
-    ],
+    [("linux", None), ("linux", "another"), ("kernel.json", None), ("kernel.json", "[]"), ("kernel.json", "{}")],
 )
 def test_damage_is_found_with_the_command_that_repairs_it(kernels: Path, name: str, text: str | None) -> None:
     kernel = build_kernel(kernels_folder=kernels)
@@ -130,37 +120,26 @@ def test_a_file_that_is_no_kernel_source_is_refused_with_its_path(kernels: Path,
     assert refused(kernels).startswith(f"{path}: ")
 
 
-def test_a_source_that_is_not_the_pinned_one_is_used_with_a_warning(kernels: Path, tmp_path: Path) -> None:
-    settings(kernels, distribution_tarball=str(pack(tmp_path, "6.12.99")))
-    said: list[str] = []
-    kernel = build_kernel(kernels_folder=kernels, say=said.append)
-    assert (kernel.version, kernel.pinned) == ("6.12.99", False)
-    assert "6.12.99" in said[0] and VERSION in said[0]
-    build_kernel(kernels_folder=kernels, say=said.append)
-    assert said[-1] == said[0], "the warning comes with every use"
-
-
-def test_a_tarball_of_the_pinned_version_with_other_bytes_is_not_the_pinned_source(
-    kernels: Path, tmp_path: Path
+@pytest.mark.parametrize("version", ["6.12.99", VERSION])
+def test_a_source_of_another_version_or_with_other_bytes_is_used_with_a_warning(
+    kernels: Path, tmp_path: Path, version: str
 ) -> None:
     known = settings(kernels)["sha256"]
-    tarball = tmp_path / f"linux-{VERSION}.tar"
+    tarball = tmp_path / f"linux-{version}.tar" if version == VERSION else pack(tmp_path, version)
     tarball.write_bytes(tarball.read_bytes() + bytes(512))
     settings(kernels, distribution_tarball=str(tarball), sha256=known)
     said: list[str] = []
     kernel = build_kernel(kernels_folder=kernels, say=said.append)
-    assert (kernel.version, kernel.pinned) == (VERSION, False) and "SHA-256" in said[0]
+    assert (kernel.version, kernel.pinned) == (version, False)
+    assert version in said[0] and VERSION in said[0]
+    build_kernel(kernels_folder=kernels, say=said.append)
+    assert said[-1] == said[0], "the warning comes with every use"
 
 
 @pytest.mark.parametrize("variable", ["KCFLAGS", "MAKEFLAGS", "CROSS_COMPILE", "CC", "LD_PRELOAD", "C_INCLUDE_PATH"])
 def test_no_variable_of_the_user_reaches_a_build(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "x")
     assert variable not in build_environment() and build_environment()["PATH"]
-
-
-def test_a_kernel_records_its_compiler(kernels: Path) -> None:
-    facts = json.loads(build_kernel(kernels_folder=kernels).path.with_name("kernel.json").read_text())
-    assert "gcc" in facts["compiler"]
 
 
 def test_a_cache_folder_that_cannot_be_written_to_is_named(kernels: Path, tmp_path: Path) -> None:
@@ -204,3 +183,96 @@ def test_the_kernels_of_the_two_stacks_differ_only_in_the_tick() -> None:
     options = [[line for line in text.splitlines() if line[0] != "#"] for text in (one, other)]
     assert options == [["CONFIG_HZ=1000"], ["CONFIG_HZ=100"]]
     assert Recipe(DEFAULT_KERNEL).patches() == Recipe(ERA_KERNEL).patches()
+
+
+def package(kernels: Path) -> KernelBuild:
+    return build_kernel(X86_64, kernels_folder=kernels)
+
+
+@pytest.mark.parametrize(("target", "name"), [(GUEST, "linux"), (X86_64, f"linux-image-{VERSION}-1.deb")])
+def test_a_kernel_is_patched_configured_and_built_once(
+    kernels: Path, tmp_path: Path, target: Target, name: str
+) -> None:
+    said: list[str] = []
+    first = build_kernel(target, kernels_folder=kernels, say=said.append)
+    assert (first.path.name, first.path.read_text()) == (name, "one\ntwo\n")
+    assert (first.version, first.pinned) == (VERSION, True)
+    assert build_kernel(target, kernels_folder=kernels, say=said.append) == first
+    assert len(said) == 1 and VERSION in said[0]
+    assert "gcc" in json.loads(first.path.with_name("kernel.json").read_text())["compiler"]
+    calls = (tmp_path / "log").read_text().splitlines()
+    assert {tuple(call.split()[1:3]) for call in calls} == {(f"ARCH={target.arch}", f"-j{os.cpu_count()}")}
+
+
+def test_the_day_of_the_build_is_taken_out_of_the_package(
+    kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = tmp_path / "programs/make"
+    make.write_text(make.read_text().replace("cat tcp.c", "cat scripts/package/mkdebian"))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "7")
+    assert package(kernels).path.read_text() == f"echo $({MKDEBIAN_DATE})\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("config/a.config", {"um", "x86-64"}),
+        (f"{NAME}/config/um/b.config", {"um"}),
+        (f"{NAME}/config/x86-64/c.config", {"x86-64"}),
+    ],
+)
+def test_a_change_of_a_fragment_is_another_kernel_only_where_it_is_used(
+    kernels: Path, name: str, changes: set[str]
+) -> None:
+    def digests() -> dict[str, str]:
+        return {target.name: build_kernel(target, kernels_folder=kernels).digest for target in TARGETS.values()}
+
+    before = digests()
+    with (kernels / name).open("a") as file:
+        file.write("CONFIG_MORE=y\n")
+    after = digests()
+    assert {target for target in before if before[target] != after[target]} == changes
+
+
+def test_an_interrupted_build_ends_all_that_it_started_and_leaves_nothing(kernels: Path, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    make = tmp_path / "programs/make"
+    make.write_text(f"#!/bin/sh\nsleep 60 &\necho $! >{child}\nsleep 1\nkill -INT {os.getpid()}\nwait\n")
+    with pytest.raises(KeyboardInterrupt):
+        package(kernels)
+    assert comes_true(lambda: not is_running(int(child.read_text())))
+    assert not list((tmp_path / "cache/kernels").glob(".build-*"))
+
+
+def test_a_build_ends_with_the_process_that_was_killed(kernels: Path, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    make = tmp_path / "programs/make"
+    make.write_text(f"#!/bin/sh\nsleep 60 &\necho $! >{child}.new\nmv {child}.new {child}\nwait\n")
+    code = f"from longfat.builds.kernel import *\nbuild_kernel(kernels_folder=Path({str(kernels)!r}))"
+    builder = subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    assert comes_true(child.exists)
+    builder.kill()
+    builder.wait()
+    assert comes_true(lambda: not is_running(int(child.read_text())))
+
+
+def comes_true(what: Callable[[], bool]) -> bool:
+    """Return whether ``what`` becomes true within 20 seconds."""
+    end = time.monotonic() + 20
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_a_damaged_package_is_refused_with_the_repair_and_one_in_the_cache_needs_no_program(kernels: Path) -> None:
+    built = package(kernels)
+    (kernels / str(X86_64.packages)).write_text("one nonesuch-one # reason\n")
+    assert package(kernels) == built
+    built.path.write_text("another")
+    with pytest.raises(RigError, match="damaged") as caught:
+        package(kernels)
+    assert str(caught.value).endswith(f"hint: rm -r {built.path.parent} && ./just build kernel --target x86-64")

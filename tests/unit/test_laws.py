@@ -3,48 +3,34 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 from fabricated_results import judge_study, make_results, write_study
 from manifests import refused
+from own_metrics import own_metrics
 from tables_in_memory import run, tables
 
 from longfat.data.study_folder import StudyFolder
 from longfat.metrics import METRICS
 from longfat.metrics.data import FlowRows, NoValue, Point, Points, Samples
 from longfat.metrics.quantities import Pool, Selection
-from longfat.metrics.registry import load_own_metrics, metric
+from longfat.metrics.registry import metric
 from longfat.relations import formulas
 from longfat.relations.points import farthest, places
 
-LAWS = Path(__file__).parents[2] / "experiments" / "_laws"
+laws = own_metrics("_laws")
 RTT_US = 20_000.0
 
 
 @pytest.fixture(autouse=True)
 def _restored() -> Iterator[None]:
-    before, modules = dict(METRICS), set(sys.modules)
+    before = dict(METRICS)
     yield
     METRICS.clear()
     METRICS.update(before)
-    for name in set(sys.modules) - modules:
-        if name.startswith("longfat_metrics_of_"):
-            del sys.modules[name]
-
-
-@pytest.fixture
-def laws() -> ModuleType:
-    """The metrics of the study, as a module."""
-    sys.modules.pop("longfat_metrics_of__laws", None)
-    for name in [name for name, found in METRICS.items() if found.function.__module__ == "longfat_metrics_of__laws"]:
-        del METRICS[name]
-    load_own_metrics(LAWS)
-    return sys.modules["longfat_metrics_of__laws"]
 
 
 def samples(windows: list[float], ssthresh: float, state: int = 0) -> Samples:
@@ -90,14 +76,14 @@ def test_the_response_function_meets_both_of_its_ends_and_is_standard_below() ->
     assert formulas.highspeed_kernel_increase(1000, **{**rfc, "high_window": 833.3}) == 1
 
 
-def test_growth_is_counted_in_rtts(laws: ModuleType) -> None:
+def test_growth_is_counted_in_rtts() -> None:
     (point,) = laws.growth(samples([100 + 3 * n for n in range(50)], 100))
     assert point.value == pytest.approx(3)
     (point,) = laws.relative_growth(samples([100 * 1.02**n for n in range(50)], 100))
     assert point.value == pytest.approx(0.02)
 
 
-def test_losses_separate_epochs_and_slow_start_belongs_to_none(laws: ModuleType) -> None:
+def test_losses_separate_epochs_and_slow_start_belongs_to_none() -> None:
     slow_start, recovery = samples([10, 20, 40, 80], 1e9), samples([60], 40, 3)
     whole = joined(slow_start, recovery, samples([40, 41, 42], 40), samples([30], 21, 3), samples([21, 22], 21))
     found = laws.epochs(whole)

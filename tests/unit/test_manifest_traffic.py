@@ -6,11 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from manifests import keys_of, spec_of, study_of
+from manifests import keys_of, plan_of, spec_of
 
-from longfat.plan import build_plan, estimate
-from longfat.spec.network import capture_port
-from longfat.spec.runspec import RunSpec, Udp, Web
+from longfat.plan import estimate
 
 MANIFEST = """\
 format: 2
@@ -21,55 +19,22 @@ experiments:
   - id: all
     topology: {kind: dumbbell, rate: 1 Gbit/s, rtt: 70 ms, senders: 3, receivers: 2}
     flows: [{name: bulk, from: client1, to: server1, algorithm: standard, duration: 30 s, count: 2}]
-    udp:
-      - {name: wave, from: client2, to: server2, mean: 40 Mbit/s, swing: 30 Mbit/s, period: "${period}", duration: 60 s}
-    web: [{name: surf, from: client3, to: server1, users: "${crowd}", algorithm: standard, duration: 60 s}]
+    udp: [{name: wave, from: client2, to: server2, rate: 12 Mbit/s, duration: 60 s}]
+    web: [{name: surf, from: client3, to: server1, users: 1400, algorithm: standard, duration: 60 s}]
     requests: [{name: read, from: client1, to: server1, algorithm: standard, users: 3, response: 64 kB, duration: 9 s}]
     probes: {ping: 100 ms, capture: [bulk2, wave, read], capture_at: [receiver, bottleneck]}
-    sweep: {product: {period: [30 s], crowd: [1400]}}
 """
-UDP = 'mean: 40 Mbit/s, swing: 30 Mbit/s, period: "${period}"'
-USERS = 'users: "${crowd}"'
-FIXED = (
-    (UDP, "rate: 12 Mbit/s"),
-    (USERS, "users: 1400"),
-    ("    sweep: {product: {period: [30 s], crowd: [1400]}}\n", ""),
-)
 SURF = "{name: surf, from: client3, to: server1, users: 1400, algorithm: standard, duration: 60 s}"
 SWIM = SURF.replace("surf", "swim").replace("standard", "{cca: cubic}")
 
 
-def test_traffic_and_pings_stand_in_the_run_spec(tmp_path: Path) -> None:
-    found = spec_of(tmp_path, MANIFEST)
-    assert found.udp == (Udp("wave", "client2", "server2", 40_000_000, 60_000_000, 30_000_000, 30_000_000),)
-    assert found.web == (Web("surf", "client3", "server1", 1400, "reno", 60_000_000, "surge", 1_000_000, 0),)
-    assert found.probes.ping_interval_us == 100_000
-    assert RunSpec.from_json(found.to_json()) == found
-    assert spec_of(tmp_path, MANIFEST, *FIXED).udp == (Udp("wave", "client2", "server2", 12_000_000, 60_000_000),)
-
-
 def test_model_start_and_off_times_of_web_users_and_their_algorithm_can_be_chosen(tmp_path: Path) -> None:
-    more = (USERS, 'users: "${crowd}", model: surge_files, off_times: 12.5 %, start: 5 s')
+    more = ("users: 1400", "users: 1400, model: surge_files, off_times: 12.5 %, start: 5 s")
     spec = spec_of(tmp_path, MANIFEST, more, ("5 s, algorithm: standard", "5 s, algorithm: scalable"))
     (web,) = spec.web
     assert (web.model, web.off_ppm, web.start_us) == ("surge_files", 125_000, 5_000_000)
     (server,) = (node for node in spec.nodes if node.name == "client3")
     assert server.sysctls["net.ipv4.tcp_scalable.a_ppm"] == "20000"
-
-
-def test_every_captured_traffic_has_a_file_for_every_place_on_its_way(tmp_path: Path) -> None:
-    spec = spec_of(tmp_path, MANIFEST)
-    files = [f"{name}@{place}" for name in ("bulk2", "wave", "read") for place in ("receiver", "bottleneck")]
-    assert list(spec.probes.captures) == files
-    assert spec.traced == ()
-    places = [capture_port(spec, spec.udp[0], place).name for place in ("sender", "bottleneck", "receiver")]
-    assert places == ["client2-eth0", "switch-eth3", "server2-eth0"]
-
-
-def test_receivers_may_be_further_away_than_the_first(tmp_path: Path) -> None:
-    found = spec_of(tmp_path, MANIFEST, ("receivers: 2}", "receivers: 2, further_delays: [0 ms, 100 ms]}"))
-    delays = {link.b.node: link.a.egress.delay_us for link in found.links}
-    assert (delays["switch2"], delays["server1"], delays["server2"]) == (35_000, 0, 100_000)
 
 
 @pytest.mark.parametrize(
@@ -91,31 +56,20 @@ def test_receivers_may_be_further_away_than_the_first(tmp_path: Path) -> None:
         ("from: client3, to: server1", "from: server1, to: server1", "web[0].to"),
         ("users: 1400", "users: 0", "web[0].users"),
         ("name: surf", "name: bulk1", "web[0].name"),
-        (
-            f"[{SURF}]",
-            f"[{SURF}, {SWIM}]",
-            "web[1].algorithm",
-        ),
+        (f"[{SURF}]", f"[{SURF}, {SWIM}]", "web[1].algorithm"),
         ("users: 1400", "user: 1400", "web[0].user"),
         ("[bulk2, wave,", "[bulk2, wafe,", "probes.capture[1]"),
         ("[receiver, bottleneck]", "[reciever]", "probes.capture_at[0]"),
         ("[receiver, bottleneck]", "[]", "probes.capture_at"),
-        (
-            MANIFEST[MANIFEST.index("    flows:") : MANIFEST.index("    sweep:")]
-            .replace(UDP, "rate: 12 Mbit/s")
-            .replace(USERS, "users: 1400"),
-            "",
-            "flows",
-        ),
+        (MANIFEST[MANIFEST.index("    flows:") :], "", "flows"),
     ],
 )
 def test_a_fault_of_traffic_is_named_with_its_key(tmp_path: Path, old: str, new: str, key: str) -> None:
-    assert f"experiments[0].{key}" in keys_of(tmp_path, MANIFEST, *FIXED, (old, new))
+    assert f"experiments[0].{key}" in keys_of(tmp_path, MANIFEST, (old, new))
 
 
 def test_the_estimate_counts_the_users_requests_and_bytes(tmp_path: Path) -> None:
-    changes = [(USERS, "users: 1"), (USERS, "users: 1400"), (USERS, "users: 1400, off_times: 50 %")]
-    used = (", crowd: [1400]", "")
-    plans = [build_plan(study_of(tmp_path, MANIFEST, change, used), pins={}) for change in changes]
+    users = ("users: 1", "users: 1400", "users: 1400, off_times: 50 %")
+    plans = [plan_of(tmp_path, MANIFEST, ("users: 1400", text)) for text in users]
     few, many, more = (estimate(plan, jobs=1).wall_seconds for plan in plans)
     assert few < many < more

@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 from manifests import keys_of, study_of
 
-from longfat.backends.ns2 import Ns2Backend
-from longfat.backends.protocol import Capabilities
 from longfat.cli.console import Output
 from longfat.cli.run import run
 from longfat.plan import Plan, build_plan
 from longfat.plan.lockfile import read_lock
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL
-from longfat.system.errors import RigError
 
 NEWER = "linux-7.3"
 STUDY = """\
@@ -79,25 +76,11 @@ def test_an_unknown_kernel_is_refused(tmp_path: Path, text: str, key: str) -> No
     assert keys_of(tmp_path, text) == [key]
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
-    folder = tmp_path / "example"
-    folder.mkdir()
-    (folder / "study.yaml").write_text(SWEPT)
-    return folder
-
-
-def test_a_study_over_kernels_is_run_with_each_under_its_own_pin(study: Path, tmp_path: Path) -> None:
+def test_a_study_over_kernels_is_run_with_each_under_its_own_pin(tmp_path: Path) -> None:
+    study = tmp_path / "example"
+    study.mkdir()
+    (study / "study.yaml").write_text(SWEPT)
     assert run(Output(), str(study), profile="paper", backend="fake", jobs=1, results=tmp_path / "results")
     records = [json.loads(path.read_text()) for path in (tmp_path / "results/raw").glob("*/spec.json")]
     assert sorted(spec["pins"]["kernel"] for spec in records) == [NEWER, "none"]  # the fake backend's names of kernels
     assert read_lock(tmp_path / "results/lock.json").pins["kernel"] == "none"
-
-
-def test_a_study_over_kernels_is_refused_before_anything_is_run_where_there_are_none(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Ns2Backend, "capabilities", lambda self: Capabilities(frozenset({"reno"})))  # as if installed
-    with pytest.raises(RigError, match=r"1 runs: backend ns2 has no kernel 'linux-7.3'; backend virtual has"):
-        run(Output(), str(study), profile="paper", backend="ns2", jobs=1, results=tmp_path / "results")
-    assert not list((tmp_path / "results").glob("raw/*"))

@@ -31,14 +31,6 @@ def call(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
-@pytest.fixture
-def judged(tmp_path: Path) -> tuple[Path, Path]:
-    """A study's folder, and its results up to the verdicts."""
-    study, results = write_study(tmp_path), tmp_path / "results"
-    make_results(study, results, judged=True)
-    return study, results
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -47,10 +39,9 @@ def judged(tmp_path: Path) -> tuple[Path, Path]:
         (lambda verdict: verdict.update(liked=True), "0.liked: true"),
     ],
 )
-def test_an_invalid_verdict_is_named_with_its_place(
-    judged: tuple[Path, Path], change: Callable[[Any], None], said: str
-) -> None:
-    _, results = judged
+def test_an_invalid_verdict_is_named_with_its_place(tmp_path: Path, change: Callable[[Any], None], said: str) -> None:
+    results = tmp_path / "results"
+    make_results(write_study(tmp_path), results, judged=True)
     change_json(results / "verdicts.json", lambda data: change(data["verdicts"][0]))
     result = call("compare", results, results)
     assert result.exit_code == 3, result.output
@@ -61,19 +52,27 @@ def test_a_name_that_the_locale_cannot_read_is_written_as_it_is(tmp_path: Path) 
     study = write_study(tmp_path).rename(tmp_path / "größe")
     command = [sys.executable, "-m", "longfat", "reproduce", str(study), "--backend", "fake"]
     command += ["--results", str(tmp_path / "results")]
-    own = environment() | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    own = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": f"{SOURCE}:{SOURCE.parent}/tests/fake",
+        "HOME": "/nonexistent",
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
     done = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "results/report.html").read_text(encoding="utf-8")
 
 
 def test_a_fault_of_the_program_is_a_message_and_its_traceback_a_file(
-    judged: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def faulty(row: object) -> None:
         raise ZeroDivisionError("as a test")
 
-    study, results = judged
+    study, results = write_study(tmp_path), tmp_path / "results"
+    make_results(study, results)
     monkeypatch.setattr(load, "_factors", faulty)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = call("report", study, "--results", results)
@@ -92,15 +91,6 @@ def test_many_problems_are_counted_and_the_first_are_shown(tmp_path: Path) -> No
     assert "the study has 500 problems" in result.stderr
     assert len(result.stderr.splitlines()) == 1 + SHOWN_PROBLEMS + 1
     assert result.stderr.endswith(f"  and {500 - SHOWN_PROBLEMS} more\n")
-
-
-def environment() -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": f"{SOURCE}:{SOURCE.parent}/tests/fake",
-        "HOME": "/nonexistent",
-        "COLUMNS": "200",
-    }
 
 
 Play = Callable[[Random], str]

@@ -176,19 +176,13 @@ def test_a_c_file_that_leads_out_of_the_folder_is_refused(folder: Path) -> None:
     assert "algorithms.mine.source" in refused(folder, "one.patch", "one.patch")
 
 
-# Stub of a compiler: an object is a copy of its source, the kernel their concatenation, and words make errors.
+# Stub of a compiler: an object is a copy of its source, the kernel their concatenation.
 GCC = """\
 #!/bin/sh
-echo "$@" >>{log}
-for word; do last=$word; case $word in *.c) file=$word ;; esac; done
+for word; do case $word in *.c) file=$word ;; esac; done
 case "$@" in
-*-c*)
-    grep -q fault $file && echo "$file:7:3: error: a fault" && echo "$file:9:3: error: another fault" && exit 1
-    grep -q doubt $file && echo "$file:8:3: warning: a doubt"
-    cp $file $(echo $file | sed 's/c$/o/') ;;
-*) cat vmlinux.o net/ipv4/*.o >linux; if grep -q absent linux; then
-    echo "ld: net/ipv4/tcp_mine.o: in function x: tcp_mine.c:(.text+0x1): undefined reference to \\`absent'"; exit 1
-    fi ;;
+*-c*) cp $file $(echo $file | sed 's/c$/o/') ;;
+*) cat vmlinux.o net/ipv4/*.o >linux ;;
 esac
 """
 
@@ -198,7 +192,7 @@ def kernels(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     (tmp_path / "rig").mkdir()
     kernels = tiny_kernels(tmp_path / "rig", monkeypatch)
     gcc = tmp_path / "rig/programs/gcc"
-    gcc.write_text(GCC.format(log=tmp_path / "rig/gcc.log"))
+    gcc.write_text(GCC)
     gcc.chmod(0o755)
     return kernels
 
@@ -218,14 +212,6 @@ def test_a_c_file_is_linked_with_the_kernel_that_was_built(folder: Path, kernels
     assert len(said) == 1
     (folder / "tcp_mine.c").write_text(SOURCE + "more\n")
     assert build_own_kernel(mine(folder), kernels_folder=kernels).digest not in {own.digest, base.digest}
-
-
-def test_faults_of_the_compiler_are_those_of_the_users_file(folder: Path, kernels: Path) -> None:
-    (folder / "tcp_mine.c").write_text("fault\n")
-    with pytest.raises(StudyError) as caught:
-        build_own_kernel(mine(folder), kernels_folder=kernels)
-    path = folder / "tcp_mine.c"
-    assert [str(problem) for problem in caught.value.problems] == [f"{path}:7: a fault", f"{path}:9: another fault"]
 
 
 def test_patches_of_a_study_follow_those_of_the_series(folder: Path, kernels: Path) -> None:
@@ -270,13 +256,8 @@ def test_a_tree_replaces_the_source_of_its_base(kernels: Path, tree: Callable[[i
     assert first.name != second.name
     assert build_own_kernel(second, kernels_folder=kernels).version == "6.12.302"
     assert build_own_kernel(first, kernels_folder=kernels) == built
-
-
-def test_the_kernel_of_a_tree_never_stands_for_its_base(kernels: Path, tree: Callable[[int], Tree]) -> None:
-    own = build_own_kernel(OwnKernel(NAME, tree=tree(304)), kernels_folder=kernels)
     base = build_kernel(name=NAME, kernels_folder=kernels)
-    assert base.digest != own.digest
-    assert base.pinned
+    assert base.pinned and base.digest != built.digest
 
 
 def test_a_commit_that_the_tree_lacks_is_named(kernels: Path, tree: Callable[[int], Tree]) -> None:

@@ -9,7 +9,7 @@ from own_metrics import own_metrics
 
 from longfat.metrics.data import NoValue, Port, Samples
 
-kelly, vista = own_metrics("kelly-2003"), own_metrics("vista-2006")
+kelly, vista, rfc9438 = (own_metrics(name) for name in ("kelly-2003", "vista-2006", "rfc9438"))
 STEP = 1e4
 OPEN, CWR, RECOVERY, UNSET = 0, 2, 3, 2**31 - 1
 
@@ -33,18 +33,19 @@ def test_growth_is_measured_from_the_first_acknowledgement_after_fast_recovery(s
     assert kelly.grown_back(samples) == pytest.approx(0.19)
 
 
-def test_a_window_that_does_not_grow_back_gives_no_value() -> None:
-    climb = [(OPEN, 20 + k, 20) for k in range(10)]
+@pytest.mark.parametrize(
+    ("rows", "silent"),
+    [
+        ([(OPEN, 40, UNSET), (CWR, 20, 20), *((OPEN, 20 + k, 20) for k in range(10))], 0),
+        ([(OPEN, 40, UNSET), (CWR, 30, 20), (OPEN, 40, 20)], 0),
+        ([(OPEN, 40, UNSET), (CWR, 30, 20)], 0),
+        ([(OPEN, 40, UNSET), (CWR, 20, 20), (OPEN, 20, 20), (OPEN, 20, 20)], 9),
+        ([(OPEN, 40, UNSET), (OPEN, 41, UNSET)], 0),
+    ],
+)
+def test_a_window_that_does_not_grow_back_gives_no_value(rows: list[tuple[int, int, int]], silent: int) -> None:
     with pytest.raises(NoValue):
-        kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 20, 20), *climb))
-    with pytest.raises(NoValue):
-        kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 30, 20), (OPEN, 40, 20)))
-    with pytest.raises(NoValue):
-        kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 30, 20)))
-    with pytest.raises(NoValue):
-        kelly.grown_back(samples_of((OPEN, 40, UNSET), (CWR, 20, 20), (OPEN, 20, 20), (OPEN, 20, 20), silent=9))
-    with pytest.raises(NoValue):
-        kelly.grown_back(samples_of((OPEN, 40, UNSET), (OPEN, 41, UNSET)))
+        kelly.grown_back(samples_of(*rows, silent=silent))
 
 
 def rtts(*srtt_us: float) -> Samples:
@@ -69,3 +70,41 @@ def test_a_queue_is_not_derived_from_less_than_a_round_trip() -> None:
         vista.derived_queue_packets(rtts(0, 0), port, 1538)
     with pytest.raises(NoValue):
         vista.derived_queue_packets(rtts(0, 71_000), port, 1538)
+
+
+SAMPLED_S, RTT_S, C = 0.05, 0.1, 0.4
+
+
+def cubic(lost_at: float, plateau: float, seconds: float) -> list[tuple[int, float, float]]:
+    """State, window and ssthresh from a loss on: a recovery, then the cube of RFC 9438 from 0.7 of the window."""
+    left = 0.7 * lost_at
+    k = np.cbrt((plateau - left) / C)
+    times = np.arange(0, seconds, SAMPLED_S)
+    return [(RECOVERY, left, left)] * 2 + [(OPEN, C * (t - k) ** 3 + plateau, left) for t in times]
+
+
+def seen(rows: list[tuple[int, float, float]]) -> Samples:
+    state, cwnd, ssthresh = np.array(rows, dtype=np.float64).T
+    t_us = 1e6 * SAMPLED_S * np.arange(len(rows), dtype=np.float64)
+    still = np.zeros(len(rows))
+    return Samples(t_us, state, cwnd, ssthresh, still, min_rtt_us=still + 1e6 * RTT_S)
+
+
+def test_the_cube_and_its_plateau_are_read_from_the_window() -> None:
+    start = [(OPEN, 400.0, UNSET)] * 3
+    first = cubic(400, 400, 12)
+    again = cubic(first[-1][1], first[-1][1], 3)  # its loss comes before the plateau
+    third = cubic(again[-1][1], 0.85 * again[-1][1], 12)
+    of = seen([*start, *first, *again, *third])
+    assert [point.value for point in rfc9438.cubic_factor(of)] == pytest.approx([C, C], rel=0.01)
+    assert [point.value for point in rfc9438.plateau_of(of)] == pytest.approx([1], rel=0.01)
+    assert [point.value for point in rfc9438.lower_plateau_of(of)] == pytest.approx([0.85], rel=0.01)
+    assert [point.value for point in rfc9438.cubic_keeps(of)] == pytest.approx([0.7] * 2, rel=0.01)
+
+
+def test_growth_is_read_apart_below_and_above_the_window_at_the_loss() -> None:
+    climb = [(OPEN, 70 + 0.53 * step * SAMPLED_S / RTT_S, 70.0) for step in range(113)]
+    beyond = [(OPEN, 100 + step * SAMPLED_S / RTT_S, 70.0) for step in range(100)]
+    of = seen([(OPEN, 100.0, UNSET), (RECOVERY, 70.0, 70.0), *climb, *beyond])
+    assert [point.value for point in rfc9438.growth_up_to(of)] == pytest.approx([0.53], rel=0.02)
+    assert [point.value for point in rfc9438.growth_beyond(of)] == pytest.approx([1], rel=0.02)

@@ -31,25 +31,27 @@ from longfat.system.trust import LIST, agree
 SOURCE = Path(__file__).parents[2] / "src"
 
 
-def started(before: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Start the command in a process that did something before."""
-    code = f"import os, resource, signal, sys\n{before}\nos.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-    line = [sys.executable, "-c", code, "-P", "-m", "longfat", *words]
+def python(code: str, *words: str) -> subprocess.CompletedProcess[str]:
     own = {"PYTHONPATH": str(SOURCE), "COLUMNS": "200"}
+    line = [sys.executable, "-c", code, *words]
     return subprocess.run(line, env={**os.environ, **own}, capture_output=True, text=True)
 
 
+def started(before: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Start Python in a process that did something before."""
+    code = f"import os, resource, signal, sys\n{before}\nos.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    return python(code, *words)
+
+
 def test_too_few_descriptors_are_refused_with_the_way_out() -> None:
-    done = started("resource.setrlimit(resource.RLIMIT_NOFILE, (25, 25))", "--version")
+    limit = "resource.setrlimit(resource.RLIMIT_NOFILE, (25, 25))"
+    done = started(limit, "-P", "-m", "longfat", "--version")
     assert done.returncode == 3 and "ulimit" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_low_limit_of_descriptors_is_raised() -> None:
     code = "import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (30, 4096)); from longfat.system import processes as p"
-    script = f"{code}; print(p.enough_descriptors(), r.getrlimit(r.RLIMIT_NOFILE)[0])"
-    done = subprocess.run(
-        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True
-    )
+    done = python(f"{code}; print(p.enough_descriptors(), r.getrlimit(r.RLIMIT_NOFILE)[0])")
     hard = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 4096)
     assert done.stdout.split() == ["True", str(hard)]
 
@@ -59,11 +61,7 @@ def test_a_parent_that_ignores_its_children_changes_nothing() -> None:
         "import signal, sys; from longfat.cli import root; root.app = lambda **given: print(signal.getsignal(17)); "
         "root.main()"
     )
-    before = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
-    code = f"import os, signal, sys\n{before}\nos.execv(sys.executable, [sys.executable, '-c', {script!r}])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True
-    )
+    done = started("signal.signal(signal.SIGCHLD, signal.SIG_IGN)", "-c", script)
     assert done.stdout.strip().endswith(str(signal.Handlers.SIG_DFL)), done.stderr
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fabricated_results import READ_BACK
-from manifests import problems_of, refused
+from manifests import refused
 
 from longfat.backends import own_files
 from longfat.cli.run import files_of
@@ -68,6 +68,10 @@ def test_a_program_is_its_words_and_the_digests_of_its_files(tmp_path: Path) -> 
         ("send.py]", "send.py, send.py]", "files"),
         ("send.py]", "absent]", "files[0]"),
         ("send.py]", "../send.py]", "files[0]"),
+        ("send.py]", "send.py], keep: [../spec.json]", "keep[0]"),
+        ("send.py]", "send.py], keep: [/etc/passwd]", "keep[0]"),
+        ("send.py]", "send.py], keep: [a.csv, b.csv, a.csv]", "keep"),
+        ("send.py]", f"send.py], keep: {[f'f{number}' for number in range(17)]}", "keep"),
     ],
 )
 def test_faults_are_named(tmp_path: Path, old: str, new: str, key: str) -> None:
@@ -83,9 +87,6 @@ def test_a_file_of_a_study_leads_to_no_other_of_the_users(tmp_path: Path) -> Non
     (study / "send.py").symlink_to("../key")
     with pytest.raises(StudyError, match=r"'send\.py' is not in the study's folder"):
         spec(study, OWN)
-
-
-EVIDENCE = {**READ_BACK, "capture": {}}
 
 
 @pytest.fixture
@@ -117,24 +118,13 @@ def test_a_damaged_file_is_refused(kept: tuple[Path, RunSpec], tmp_path: Path) -
 
 def test_gates_of_programs_name_packets_and_endings_that_were_missed(kept: tuple[Path, RunSpec]) -> None:
     achieved = {
-        **EVIDENCE,
+        **READ_BACK,
+        "capture": {},
         "programs": [{"programs": "own", "role": "send", "status": 3, "asked": False, "said": "no"}],
     }
     found = misses(Evidence(kept[1], achieved, [], {"programs": [{"programs": "own", "received_packets": 0}]}))
     assert "no packet of program own arrived for port 4433" in found
     assert "what sends of program own ended with status 3; it said: no" in found
-
-
-STUDY = """
-format: 2
-study: own
-title: own
-experiments:
-  - id: one
-    topology: {kind: direct, rate: 1 Mbit/s}
-    programs:
-      - {name: p, from: client1, to: server, send: a, receive: b, duration: 1 s, keep: KEPT}
-"""
 
 
 def test_a_plain_file_is_copied_byte_by_byte(tmp_path: Path) -> None:
@@ -173,11 +163,3 @@ def test_a_run_without_a_file_that_is_to_be_kept_is_invalid(found: dict[str, Any
     program = Program("p", "client1", "server", ("a",), ("b",), 1, keep=("a.csv",))
     evidence = Evidence(RunSpec((), (), (), Probes(), 1, programs=(program,)), {"program_files": [found]}, [])
     assert ["a.csv" in miss for miss in programs_left_their_files(evidence)] == [True] * missed
-
-
-@pytest.mark.parametrize(
-    "kept", ["[../spec.json]", "[/etc/passwd]", "[a.csv, b.csv, a.csv]", str([f"f{number}" for number in range(17)])]
-)
-def test_the_manifest_names_few_files_and_each_once_and_without_a_folder(kept: str, tmp_path: Path) -> None:
-    problems = problems_of(tmp_path, STUDY, ("KEPT", kept))
-    assert {str(problem.key).partition("[0].keep")[0] for problem in problems} == {"experiments[0].programs"}

@@ -45,13 +45,6 @@ def test_the_share_of_windows_that_reach_a_level_is_averaged_over_windows() -> N
     assert (found.value, found.n, found.runs) == (37.5, 2, 8)  # one of four windows, then two
 
 
-def test_one_run_of_a_scenario_is_too_few_unless_it_is_asked_for_alone() -> None:
-    dataset = tables([run("a")], {"a": {"stream1": 900.0}})
-    with pytest.raises(NoValue):
-        measure(dataset, Selection("goodput", "two"))
-    assert measure(dataset, Selection("goodput", "two"), 1).value == 900
-
-
 def test_each_scenario_is_estimated_from_the_runs_that_it_has() -> None:
     runs = [run(f"{window}.{k}", k, window=window) for window in (1, 2) for k in (1, 2, 3)]
     runs[2] = dataclasses.replace(runs[2], status="failed")

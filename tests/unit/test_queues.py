@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinds of queue other than RED: from the manifest to the attributes of the kernel, read back, and judged by a gate."""
+"""Kinds of queue: from the manifest to the attributes of the kernel, read back, and judged by a gate."""
 
 from __future__ import annotations
 
+import io
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bottleneck import missed, planned, problem, queue_of, study
 from test_guest_requests import shown
 
+from longfat.guest import counters
 from longfat.guest.netlink import attribute
-from longfat.guest.options import FORMS, MARKED, marked
+from longfat.guest.options import FORMS, marked
 from longfat.guest.qdisc import achieved_egress, queue_commands
+from longfat.plan import build_plan
 from longfat.spec.network import lay_out
 from longfat.spec.runspec import Egress, Queue
 from longfat.study.queues import KINDS
 from longfat.system.errors import StudyError
 
 FRAME = 1500 + 14 + 24
+RED = "{kind: red, limit: 900, min: 50, max: 150, probability: 10 %, ecn: true}"
+POLICER = "policer: {rate: 50 Mbit/s, burst: 30 kB}"
 MADE_OF_OTHERS = {"step"}
 TOLD_BY_NUMBERS = sorted(KINDS.keys() - {"pfifo", "bfifo", "red"} - MADE_OF_OTHERS)
 WITHOUT_LIMIT = {"cake"}
@@ -92,6 +98,14 @@ def test_a_limit_may_be_packets_bdps_a_time_or_a_size(tmp_path: Path, limit: str
         ("{kind: sfq, limit: 20000}", ".limit"),
         ("{kind: sfq, limit: 5}", ".flows"),
         ("{kind: fq, ecn: true}", ".ecn"),
+        ("{kind: pfifo, limit: 5, ecn: true}", ".ecn"),
+        ("{kind: blue, limit: 5}", ".kind"),
+        (RED.replace("max: 150", "max: 40"), ""),
+        (RED.replace("ecn: true", "ecn: true, burst: 20"), ""),
+        ("{kind: red, limit: 8333, min: 833, max: 2500, probability: 10 %, ecn: true}", ""),
+        ("{kind: red, limit: 9, min: 1, max: 3, probability: 10 %, ecn: true, burst: 1000}", ""),
+        (RED.replace("min: 50, ", ""), ".min"),
+        (RED.replace("10 %", "0.1"), ".probability"),
     ],
 )
 def test_a_queue_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, queue: str, key: str) -> None:
@@ -105,8 +119,8 @@ def test_a_queue_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, queue
         ("{kind: fq_codel, ecn: false, ce_threshold: 2 ms}", True),
         ("{kind: fq_codel, ecn: false}", False),
         ("{kind: pie, ecn: true}", True),
-        ("{kind: red, limit: 60, min: 10, max: 30, probability: 10 %, ecn: true}", True),
-        ("{kind: red, limit: 60, min: 10, max: 30, probability: 10 %, ecn: false}", False),
+        (RED, True),
+        (RED.replace("true", "false"), False),
     ],
 )
 def test_a_queue_that_can_mark_is_known_as_such(tmp_path: Path, queue: str, marks: bool) -> None:
@@ -122,30 +136,58 @@ def test_the_way_back_may_be_slower(tmp_path: Path, backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bent", "count"), [({"target": 4_998}, 0), ({"target": 4_000}, 1), ({"ecn": 0}, 1), ({"quantum": 1514}, 0)]
+    ("queue", "part", "bent", "count"),
+    [
+        ("{kind: fq_codel}", "queue_parameters", {"target": 4_998}, 0),
+        ("{kind: fq_codel}", "queue_parameters", {"target": 4_000}, 1),
+        ("{kind: fq_codel}", "queue_parameters", {"ecn": 0}, 1),
+        ("{kind: fq_codel}", "queue_parameters", {"quantum": 1514}, 0),
+        (RED, "queue_parameters", {}, 0),
+        (RED, "queue_parameters", {"min": 1}, 1),
+        (RED, "queue_parameters", {"probability": 0.2}, 1),
+        (RED, "queue_parameters", {"ewma": 9}, 1),
+        (RED, "queue_parameters", {"harddrop": True}, 1),
+        ("{limit: 100}", "policer", {}, 0),
+        ("{limit: 100}", "policer", {"rate_bps": 1}, 1),
+        ("{limit: 100}", "policer", {"burst_bytes": 9}, 1),
+    ],
 )
-def test_a_setting_that_reads_back_otherwise_is_a_miss(tmp_path: Path, bent: dict[str, int], count: int) -> None:
+def test_a_setting_that_reads_back_otherwise_is_a_miss(
+    tmp_path: Path, queue: str, part: str, bent: dict[str, Any], count: int
+) -> None:
     found = missed(
-        planned(tmp_path, "{kind: fq_codel}"),
+        planned(tmp_path, queue, POLICER if part == "policer" else ""),
         tmp_path / "run",
-        lambda port: port["queue_kind"] == "fq_codel",
-        lambda port: port["queue_parameters"].update(bent),
+        lambda port: port["interface"] == "switch-eth1",
+        lambda port: port[part].update(bent),
     )
     assert ["switch-eth1" in miss for miss in found] == [True] * count
 
 
-@pytest.mark.parametrize("kind", sorted(MARKED))
-def test_marks_are_read_from_a_kinds_own_statistics(kind: str) -> None:
-    statistics = bytearray(80)
-    for number, offset in enumerate(MARKED[kind]):
-        struct.pack_into("=I", statistics, offset, 42 - number)
-    assert marked(kind, bytes(statistics)) == sum(42 - number for number in range(len(MARKED[kind])))
+@pytest.mark.parametrize(("burst", "weight"), [(84, 6), (51, 2), (200, 9)])
+def test_the_weight_of_red_is_the_largest_that_lets_the_burst_pass(burst: int, weight: int) -> None:
+    queue = Queue("red", None, 1, {"min": 50 * FRAME, "avpkt": FRAME, "burst": burst})
+    assert queue.red_weight_log == weight
+
+
+def test_a_setting_that_no_kernel_has_is_left_out_unless_a_simulator_runs_it(tmp_path: Path) -> None:
+    gentle = study(tmp_path, RED.replace("ecn: true", "ecn: true, gentle: true"))
+    plan = build_plan(gentle, pins={"backend": "virtual"})
+    assert (plan.runs, len(plan.excluded)) == ((), 1)
+    assert len(build_plan(gentle, pins={"backend": "ns2"}).runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "marks"),
+    [("red", 3), ("codel", 6 + 8), ("fq_codel", 3 + 7), ("pie", 9), ("fq_pie", 4), ("dualpi2", 6), ("pfifo", 0)],
+)
+def test_marks_are_read_from_a_kinds_own_statistics(kind: str, marks: int) -> None:
+    assert marked(kind, struct.pack("=20I", *range(20))) == marks
 
 
 def test_the_marks_of_cake_are_those_of_its_classes() -> None:
     tins = b"".join(attribute(number, attribute(8, struct.pack("=I", 20 + number))) for number in (1, 2))
     assert marked("cake", attribute(4, bytes(4)) + attribute(10, tins)) == 43
-    assert marked("pfifo", b"") == 0
 
 
 @pytest.mark.parametrize("name", list(KINDS))
@@ -158,3 +200,18 @@ def test_a_limit_in_packets_and_segments_of_64_kib_are_refused_together(tmp_path
     with pytest.raises(StudyError) as caught:
         study(tmp_path, queue, hosts="{offloads: [gro, gso]}")
     assert [problem.key for problem in caught.value.problems] == ["experiments[0].hosts.offloads"]
+
+
+NETSTAT = """\
+TcpExt: SyncookiesSent InCEPkts
+TcpExt: 1 2
+IpExt: InNoRoutes InNoECTPkts InECT1Pkts InECT0Pkts InCEPkts ReasmOverlaps
+IpExt: 9 10 0 200 7 9
+"""
+
+
+def test_arrivals_are_counted_by_their_mark() -> None:
+    table = io.StringIO(NETSTAT)
+    assert [counters.read_arrivals(table) for _ in range(2)] == [(217, 7)] * 2
+    with pytest.raises(ValueError, match="the kernel"):
+        counters.read_arrivals(io.StringIO("IpExt: InNoRoutes\nIpExt: 1\n"))

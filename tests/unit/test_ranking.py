@@ -53,12 +53,6 @@ def test_the_rank_of_a_value_is_that_in_the_ranking_by_means_with_a_bootstrap_in
     assert (last.value, *last.interval()) == (4, 4, 4)
 
 
-def test_a_bootstrap_is_the_same_each_time() -> None:
-    given = [dataset(FIRST, SECOND, FIRST) for _ in range(2)]
-    first, again = (rank_of(one, TOTAL, STANDARD, "algorithm", "fast") for one in given)
-    assert first.samples == again.samples
-
-
 def test_a_repetition_without_one_of_the_values_is_left_out_of_all_ranks() -> None:
     partial = dataset(FIRST, SECOND, failed=("scalable", 1))
     with pytest.raises(NoValue):

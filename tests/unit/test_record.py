@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from conftest import delay_spec
@@ -24,18 +24,27 @@ from longfat.system.events import Event, Kind, Level
 DEAD_PROCESS = 2**22 + 1  # above the largest number that Linux gives a process (PID_MAX_LIMIT)
 
 
-def commit_run(raw: Path, *, seed: int = 1, status: RunStatus = "ok", scenario: str = "a") -> Path:
+def commit(
+    raw: Path,
+    seed: int = 1,
+    files: Mapping[str, str] = MappingProxyType({}),
+    *,
+    status: RunStatus = "ok",
+    scenario: str = "a",
+    seconds: float = 1.5,
+) -> Path:
+    """Commit a run with two files, and with others or with other content."""
     spec = delay_spec(seed)
-    facts = RunFacts(spec.run_id, status, None, 1, "fake", 1.5, "2026-01-01T00:00:00+00:00")
+    facts = RunFacts(spec.run_id, status, None, 1, "fake", seconds, "2026-01-01T00:00:00+00:00")
     with Bundle(raw, run_folder_name(scenario, seed, spec.run_id), spec) as bundle:
-        (bundle.folder / "iperf").mkdir()
-        (bundle.folder / "iperf" / "f.txt").write_text("goodput\n")
-        (bundle.folder / "flows.json").write_text("[]")
+        for name, text in {"flows.json": "[]", "iperf/f.txt": "goodput\n", **files}.items():
+            (bundle.folder / name).parent.mkdir(exist_ok=True)
+            (bundle.folder / name).write_text(text)
         return bundle.commit(facts)
 
 
 def test_a_committed_run_reads_back(tmp_path: Path) -> None:
-    folder = commit_run(tmp_path)
+    folder = commit(tmp_path)
     record = read_record(folder)
     assert (record.run_id, record.status, record.attempt) == (delay_spec().run_id, "ok", 1)
     assert folder.name == f"a.r01.{record.run_id[:8]}"
@@ -43,10 +52,10 @@ def test_a_committed_run_reads_back(tmp_path: Path) -> None:
 
 
 def test_a_committed_run_is_never_overwritten(tmp_path: Path) -> None:
-    folder = commit_run(tmp_path)
+    folder = commit(tmp_path)
     before = (folder / "run.json").read_bytes()
     with pytest.raises(RecordError):
-        commit_run(tmp_path, status="failed")
+        commit(tmp_path, status="failed")
     assert (folder / "run.json").read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -70,7 +79,7 @@ def test_an_abandoned_bundle_leaves_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_record_is_refused_with_the_reason(tmp_path: Path, name: str, text: str | None, problem: str) -> None:
-    folder = commit_run(tmp_path)
+    folder = commit(tmp_path)
     if text is None:
         (folder / name).unlink()
     else:
@@ -88,7 +97,7 @@ def test_a_record_of_another_spec_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_damaged_record_is_set_aside_with_a_warning(tmp_path: Path) -> None:
-    good, bad = commit_run(tmp_path, seed=1), commit_run(tmp_path, seed=2)
+    good, bad = commit(tmp_path, 1), commit(tmp_path, 2)
     (bad / "flows.json").write_text("[")
     events: list[Event] = []
     records = find_records(tmp_path, events.append)
@@ -99,9 +108,9 @@ def test_a_damaged_record_is_set_aside_with_a_warning(tmp_path: Path) -> None:
 
 
 def test_the_ok_one_of_two_records_of_a_run_is_taken(tmp_path: Path) -> None:
-    commit_run(tmp_path, scenario="a", status="failed")
-    good = commit_run(tmp_path, scenario="b")
-    commit_run(tmp_path, scenario="c", status="failed")
+    commit(tmp_path, scenario="a", status="failed")
+    good = commit(tmp_path, scenario="b")
+    commit(tmp_path, scenario="c", status="failed")
     assert [record.folder for record in find_records(tmp_path).values()] == [good]
 
 
@@ -120,38 +129,17 @@ def test_only_the_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> Non
 
 def test_the_digest_of_the_measurements_ignores_all_other_files(tmp_path: Path) -> None:
     def digest(number: int, **files: str) -> str:
-        with Bundle(tmp_path, f"run-{number}", dataclasses.replace(delay_spec(), seed=number)) as bundle:
-            for name, text in {"flows.json": "[]", "outstanding/f1.csv": "t_us\n", **files}.items():
-                (bundle.folder / name).parent.mkdir(exist_ok=True)
-                (bundle.folder / name).write_text(text)
-            run_id = hashlib.sha256((bundle.folder / "spec.json").read_bytes()).hexdigest()
-            folder = bundle.commit(RunFacts(run_id, "ok", None, 1, "fake", float(number), "2000-01-01T00:00:00Z"))
-        return measured_digest(folder)
+        measured = {"outstanding/f1.csv": "t_us\n", **files}
+        return measured_digest(commit(tmp_path, number, measured, seconds=number))
 
     first = digest(1)
-    assert digest(2, **{"iperf/f1.client.txt": "port 2", "captures/f1.pcap": "x", "environment.json": "{}"}) == first
+    assert digest(2, **{"iperf/f.txt": "port 2", "captures/f1.pcap": "x", "environment.json": "{}"}) == first
     assert len({first, digest(3, **{"flows.json": "[1]"}), digest(4, **{"outstanding/f1.csv": "t_us\n1\n"})}) == 3
     assert digest(5, **{"sockets.csv": ""}) != first
 
 
-def commit(raw: Path, seed: int, *, status: RunStatus = "ok", flows: str = "[]", scenario: str = "a") -> Path:
-    spec = delay_spec(seed)
-    facts = RunFacts(spec.run_id, status, None, 1, "fake", 1.5, "2026-01-01T00:00:00+00:00")
-    with Bundle(raw, run_folder_name(scenario, seed, spec.run_id), spec) as bundle:
-        (bundle.folder / "flows.json").write_text(flows)
-        return bundle.commit(facts)
-
-
 def call(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["merge", *map(str, arguments)], env={"COLUMNS": "200"})
-
-
-def shard(folder: Path, seed: int, *, lock: dict[str, object] | None = None) -> Path:
-    """A results folder with one record, and a lock that no plan is read from."""
-    commit(folder / "raw", seed)
-    if lock is not None:
-        (folder / "lock.json").write_text(json.dumps(lock))
-    return folder
 
 
 def test_records_of_several_folders_are_joined_and_stay_where_they_were(tmp_path: Path) -> None:
@@ -166,7 +154,7 @@ def test_records_of_several_folders_are_joined_and_stay_where_they_were(tmp_path
 
 
 def test_two_records_of_a_run_that_measured_different_things_are_both_named(tmp_path: Path) -> None:
-    there, other = commit(tmp_path / "all/raw", 1), commit(tmp_path / "two/raw", 1, flows="[1]")
+    there, other = commit(tmp_path / "all/raw", 1), commit(tmp_path / "two/raw", 1, {"flows.json": "[1]"})
     result = call(tmp_path / "all", tmp_path / "two")
     assert result.exit_code == 3
     assert f"{there} and {other}" in result.stderr
@@ -207,8 +195,10 @@ def test_a_record_with_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_folders_of_different_plans_are_not_joined_and_both_are_named(tmp_path: Path) -> None:
-    one = shard(tmp_path / "one", 1, lock={"study": "tiny", "seed": 1})
-    two = shard(tmp_path / "two", 2, lock={"study": "tiny", "seed": 2})
+    one, two = tmp_path / "one", tmp_path / "two"
+    for seed, folder in enumerate((one, two), start=1):
+        commit(folder / "raw", seed)
+        (folder / "lock.json").write_text(json.dumps({"study": "tiny", "seed": seed}))
     result = call(tmp_path / "all", one, two)
     assert result.exit_code == 2
     assert f"{two}/lock.json: the lock differs from {one}/lock.json in seed" in result.stderr
@@ -217,7 +207,7 @@ def test_folders_of_different_plans_are_not_joined_and_both_are_named(tmp_path: 
 
 def test_the_claims_that_were_seen_first_are_taken_over(tmp_path: Path) -> None:
     for name, time in (("one", "2026-01-02T00:00:00+00:00"), ("two", "2026-01-01T00:00:00+00:00")):
-        shard(tmp_path / name, 1)
+        commit(tmp_path / name / "raw")
         (tmp_path / name / "claims-first.json").write_text(json.dumps({"time": time}))
     assert call(tmp_path / "all", tmp_path / "one", tmp_path / "two").exit_code == 0
     assert (tmp_path / "all/claims-first.json").read_bytes() == (tmp_path / "two/claims-first.json").read_bytes()

@@ -10,11 +10,8 @@ import zlib
 from itertools import accumulate
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fabricated_results import CLAIMS, judge_study, make_results, write_study
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
 from longfat.cli.report import print_verdicts
@@ -25,7 +22,7 @@ from longfat.plan import PlannedRun, build_plan, write_lock
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Evidence
 from longfat.relations.judge import Verdict
-from longfat.report.explorer import explorer_data, steps
+from longfat.report.explorer import explorer_data
 from longfat.report.forest import WIDTH, by_section, forest
 from longfat.report.readme import read_readme
 from longfat.study.load import load_study
@@ -84,11 +81,6 @@ def test_the_forest_draws_the_interval_to_the_scale_of_what_is_allowed() -> None
     assert two.beyond == 1 and two.dot is not None and two.dot < WIDTH
     assert (second.band, second.dot) == ((80.0, 240.0), 160.0)
     assert third.dot is None and third.measured == "run missing"
-
-
-@given(st.lists(st.floats(-1e9, 1e9)))
-def test_a_series_is_read_back_as_it_was_written(values: list[float]) -> None:
-    assert list(accumulate(steps(np.array(values)))) == [round(value) for value in values]
 
 
 def with_state(_run: PlannedRun, folder: Path) -> None:

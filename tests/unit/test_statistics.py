@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from simulated_verdicts import ORDER, SIDES, VARYING, What, parts_that_fail, rates
 
 from longfat.metrics.moderation import prior_of
@@ -84,18 +83,11 @@ def test_runs_that_go_together_are_paired_by_repetition_and_the_gain_is_told() -
     shape = [0.0, 10.0, -7.0, 4.0, -3.0]
     one, other = estimate([value + 0.1 * k for k, value in enumerate(shape)], name="a"), estimate(shape, name="b")
     apart = difference(one, other)
-    together = difference(
-        *(Estimate(**{**vars_of(side), "together": 0.001}) for side in (one, other)),
-    )
+    together = difference(*(dataclasses.replace(side, together=0.001) for side in (one, other)))
     assert together.spread.degrees == 4
     assert together.spread.error < apart.spread.error / 10
     assert together.spread.gain is not None
     assert together.spread.gain > 100
-
-
-def vars_of(one: Estimate) -> dict[str, object]:
-    """The fields of an estimate."""
-    return {name: getattr(one, name) for name in Estimate.__dataclass_fields__}
 
 
 def test_the_same_runs_on_both_sides_cancel() -> None:
@@ -128,13 +120,6 @@ def test_sums_and_products_have_their_values_and_a_divisor_around_zero_is_refuse
     assert (extreme([one, other], max), extreme([one, other], min)) == (other, one)
     with pytest.raises(ValueError, match="reaches zero"):
         ratio(estimate([1.0, 2.0]), estimate([-1.0, 3.0]))
-
-
-@given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=6), st.floats(0.01, 1e3))
-def test_an_interval_moves_and_grows_with_its_values(values: list[float], factor: float) -> None:
-    low, high = estimate(values).interval()
-    scaled = estimate([factor * value for value in values]).interval()
-    assert scaled == (pytest.approx(factor * low, rel=1e-6, abs=1e-6), pytest.approx(factor * high, rel=1e-6, abs=1e-6))
 
 
 def test_scenarios_with_equal_scatter_lend_degrees_of_freedom_to_runs_that_are_close_by_chance() -> None:

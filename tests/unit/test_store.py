@@ -82,24 +82,6 @@ def test_a_thing_that_is_not_right_is_made_again_and_leftovers_of_it_alone_go(tm
     assert sorted(path.name for path in tmp_path.iterdir()) == [".partial-other-x", "thing", "thing.lock"]
 
 
-PARENT = """\
-import subprocess, time
-from longfat.system.parent import end_with_parent
-print(subprocess.Popen(["sleep", "60"], preexec_fn=end_with_parent).pid, flush=True)
-time.sleep(60)
-"""
-
-
-def test_a_child_ends_with_a_parent_that_is_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        child = os.pidfd_open(int(parent.stdout.readline()))
-        assert select.select([child], [], [], 0)[0] == []
-        parent.kill()
-    assert select.select([child], [], [])[0] == [child]
-    os.close(child)
-
-
 SOURCE = Path(__file__).parents[2] / "src"
 HOLD = """
 import sys, time

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of figures.yaml: a CSV file as it is, filled into expressions, and with further rows."""
+"""Tables of figures.yaml from CSV files, and curves from the samples of sockets: acknowledged rate and windows."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from fabricated_results import make_results, write_study
+from fabricated_results import MANIFEST, make_results, write_study
 from manifests import refused
 
 from longfat.data.opened import OpenedStudy
@@ -37,6 +37,20 @@ figures:
     heading: TCP
     columns: "${cell} by table 1"
     paper: as there
+  - timeseries: rates
+    title: acknowledged rate of a flow
+    runs: one-drop
+    what: acknowledged_rate
+    interval: 100 ms
+    flows: {stream1: Standard TCP}
+    paper: no number stated
+  - timeseries: windows
+    title: windows of one flow
+    runs: delay, window=8 MiB
+    what: cwnd
+    also: [ssthresh, dwnd]
+    panels: algorithm
+    paper: no number stated
 """
 FILES = {
     "rates.csv": "algorithm,rate\nstandard,10\nhighspeed,100\n,1000\n",
@@ -46,6 +60,7 @@ FILES = {
 
 def write(folder: Path, figures: str = FIGURES, **files: str) -> Path:
     study = write_study(folder, "format: 2\nstudy: small\nclaims: []\n", figures)
+    (study / "study.yaml").write_text(MANIFEST.replace("cca: highspeed", "cca: compound"), encoding="utf-8")
     for name, text in {**FILES, **{f"{name}.csv": text for name, text in files.items()}}.items():
         (study / name).write_text(text, encoding="utf-8")
     return study
@@ -76,6 +91,24 @@ def test_a_table_of_the_paper_has_names_from_its_cells(opened: OpenedStudy) -> N
     data = opened.show("compared").data
     assert data.columns == ("TCP", "Mb/s by table 1", "stated")
     assert (data.rows[0][0], data.rows[0][2]) == ("standard", "280")
+
+
+def test_the_acknowledged_rate_is_a_mean_over_each_interval(opened: OpenedStudy) -> None:
+    drawing = opened.show("rates")
+    assert drawing.data.columns == ("scenario", "repetition", "run_id", "flow", "t_s", "acknowledged_mbps")
+    # The last of thirty intervals is left out: the socket was not sampled up to its end.
+    assert [row[4] for row in drawing.data.rows] == pytest.approx([0.05 + 0.1 * place for place in range(29)])
+    assert 0 < max(row[-1] for row in drawing.data.rows) < 1000
+
+
+def test_each_window_has_its_curve_and_only_compound_has_a_delay_window(opened: OpenedStudy) -> None:
+    drawing = opened.show("windows")
+    assert drawing.data.columns[3:] == ("algorithm", "window", "t_s", "segments")
+    found = {(row[3], row[4]) for row in drawing.data.rows}
+    assert {("standard", "cwnd"), ("highspeed", "cwnd"), ("highspeed", "dwnd")} <= found
+    assert ("standard", "dwnd") not in found
+    names = {text.get_text() for text in drawing.figure.legends[0].get_texts()}
+    assert {"congestion window", "delay window"} <= names
 
 
 @pytest.mark.parametrize(

@@ -45,17 +45,11 @@ def limits(of: Study) -> set[int]:
     return {point.experiment.topology.bottleneck_queue.limit for point in of.experiments[0].points}
 
 
-def test_an_unknown_stands_for_its_default_anywhere_in_the_file(tmp_path: Path) -> None:
-    loaded = study(tmp_path)
-    assert limits(loaded) == {100}
-    assert str(loaded.experiments[0].points[0].experiment.topology.rtt) == "70 ms"
-    assert loaded.header.hosts.txqueuelen == 100
-
-
-def test_a_given_value_replaces_the_default_and_scenarios_keep_their_names(tmp_path: Path) -> None:
+def test_an_unknown_has_its_default_or_a_given_value_and_scenarios_keep_their_names(tmp_path: Path) -> None:
     default, other = study(tmp_path), study(tmp_path, switch=75, queue=1000)
-    assert limits(other) == {75}
-    assert other.header.hosts.txqueuelen == 1000
+    assert (limits(default), limits(other)) == ({100}, {75})
+    assert [one.header.hosts.txqueuelen for one in (default, other)] == [100, 1000]
+    assert str(default.experiments[0].points[0].experiment.topology.rtt) == "70 ms"
     labels = [[point.labels for point in one.experiments[0].points] for one in (default, other)]
     assert labels[0] == labels[1] == [{"length": "10 s"}, {"length": "20 s"}]
 

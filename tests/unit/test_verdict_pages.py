@@ -41,37 +41,27 @@ STUDIES = sorted(path.parent for path in (ROOT / "experiments").glob(f"*/{EVIDEN
 PAGES = sorted({*STUDIES, *(path.parent for path in (ROOT / "experiments").glob(f"*/{HEADLINES}"))})
 
 
-@pytest.fixture
-def study(evidence_study: Path) -> Path:
-    """The study's folder in a repository with its evidence."""
-    return evidence_study
-
-
 @functools.cache
 def papers() -> list[Evidenced]:
     return evidenced_papers(Console())
 
 
 @functools.cache
-def evidence_in(folder: Path, stack: str | None = None) -> Evidenced | None:
-    if stack is None and (known_paper := next((one for one in papers() if one.folder.name == folder.name), None)):
-        return known_paper
+def evidence_in(folder: Path) -> Evidenced:
     known = read_baselines(ROOT / FOLDER)
-    found = evidence_of(StudyFolder(folder), known, stack=stack)
-    return found or (without_runs(StudyFolder(folder), known[-1].name) if stack is None else None)
+    paper = next((one for one in papers() if one.folder.name == folder.name), None)
+    return paper or evidence_of(StudyFolder(folder), known) or without_runs(StudyFolder(folder), known[-1].name)
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
 def test_the_committed_page_is_that_of_the_committed_evidence(folder: Path) -> None:
     found = evidence_in(folder)
-    assert found is not None
     assert (folder / PAGE).read_text(encoding="utf-8") == verdicts_page(found), "./just evidence merge writes it anew"
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
 def test_the_sign_of_a_claim_agrees_with_the_band_in_its_picture(folder: Path) -> None:
     found = evidence_in(folder)
-    assert found is not None
     for row in (row for part in forest(by_section(one.verdict for one in found.judged)) for row in part.rows):
         if row.dot is not None and row.band is not None:
             near = row.band[0] <= row.dot <= row.band[1]  # an end of the band may belong to it or not
@@ -83,8 +73,8 @@ def test_the_sign_of_a_claim_agrees_with_the_band_in_its_picture(folder: Path) -
 @pytest.mark.parametrize("folder", PAGES, ids=lambda folder: folder.name)
 def test_readme_and_notes_have_the_numbers_of_the_committed_evidence(folder: Path) -> None:
     found = evidence_in(folder)
-    assert found is not None
-    today = evidence_in(folder, MODERN) if found.stack != MODERN else None
+    others = read_baselines(ROOT / FOLDER)
+    today = evidence_of(StudyFolder(folder), others, stack=MODERN) if found.stack != MODERN else None
     for page in (folder / name for name in (README, NOTES) if (folder / name).exists()):
         text = page.read_text(encoding="utf-8")
         assert text == renewed(text, found, today, page.name), "./just evidence merge writes it again"
@@ -105,7 +95,6 @@ def test_numbers_in_findings_are_of_the_study_to_which_their_item_links() -> Non
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
 def test_the_causes_are_of_all_claims_that_differ_and_of_no_reproduced_one(folder: Path) -> None:
     found = evidence_in(folder)
-    assert found is not None
     words = {item.verdict.claim: item.verdict.verdict for item in found.judged}
     section = (folder / README).read_text("utf-8").partition("## What differs")[2].partition("\n## ")[0]
     # Rows about another backend, which has no evidence, are by its references.
@@ -136,49 +125,50 @@ def test_a_number_that_a_readme_does_not_compute_is_one_of_the_paper_or_of_the_m
     assert [found[0] for found in QUANTITY.finditer(told) if found[1].replace(",", "") not in known] == []
 
 
-def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(study: Path) -> None:
+def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(evidence_study: Path) -> None:
     written = "It has 1.0<!-- drop_ratio[one-drop, at=1500 ms] --> and 9.0<!-- goodput[delay, window > 1 MiB] --> Mb/s."
-    (study / "README.md").write_text(f"# small\n\n{written}\n{BEGIN}stale text{END}\n", encoding="utf-8")
+    (evidence_study / "README.md").write_text(f"# small\n\n{written}\n{BEGIN}stale text{END}\n", encoding="utf-8")
     printed(evidence.merge)
-    text = (study / "README.md").read_text(encoding="utf-8")
+    text = (evidence_study / "README.md").read_text(encoding="utf-8")
     assert "It has 0.5<!-- drop_ratio[one-drop, at=1500 ms] --> and " in text and "stale" not in text
     assert re.search(r" and \d+\.\d<!-- goodput\[delay, window > 1 MiB\] --> Mb/s", text)
     assert "claims that only runs can decide" in text and f"--stack {MODERN}" not in text
-    for path in (study / EVIDENCE).rglob("delay.jsonl"):
+    for path in (evidence_study / EVIDENCE).rglob("delay.jsonl"):
         path.unlink()
     printed(evidence.merge)
-    assert " and ?.?<!-- goodput[delay, window > 1 MiB] --> Mb/s" in (study / "README.md").read_text(encoding="utf-8")
+    text = (evidence_study / "README.md").read_text(encoding="utf-8")
+    assert " and ?.?<!-- goodput[delay, window > 1 MiB] --> Mb/s" in text
 
 
-def test_an_expression_in_a_readme_that_there_is_not_is_refused(study: Path) -> None:
-    (study / "README.md").write_text("# small\n\n7<!-- goodput[relay] -->\n", encoding="utf-8")
+def test_an_expression_in_a_readme_that_there_is_not_is_refused(evidence_study: Path) -> None:
+    (evidence_study / "README.md").write_text("# small\n\n7<!-- goodput[relay] -->\n", encoding="utf-8")
     with pytest.raises(StudyError, match="relay"):
         printed(evidence.merge)
 
 
 @pytest.mark.parametrize("text", [b"format: [", b"\xff\xfe", b"format: 2\nstudy: other\n"])
-def test_a_draft_that_cannot_be_read_is_named_and_all_else_is_done(study: Path, text: bytes) -> None:
-    (study.parent / "a-draft").mkdir()
-    (study.parent / "a-draft/study.yaml").write_bytes(text)
-    (study / PAGE).unlink()
+def test_a_draft_that_cannot_be_read_is_named_and_all_else_is_done(evidence_study: Path, text: bytes) -> None:
+    (evidence_study.parent / "a-draft").mkdir()
+    (evidence_study.parent / "a-draft/study.yaml").write_bytes(text)
+    (evidence_study / PAGE).unlink()
     assert "a-draft" in printed(evidence.merge)
-    assert (study / PAGE).exists()
+    assert (evidence_study / PAGE).exists()
     output = printed(verdicts)
     assert "a-draft is left out" in output and "window-limits" not in output
     assert "window-limits" in printed(lambda out: verdicts(out, every=True))
-    (study.parent / "a-draft" / HEADLINES).write_text("[", encoding="utf-8")
-    (study / PAGE).unlink()
+    (evidence_study.parent / "a-draft" / HEADLINES).write_text("[", encoding="utf-8")
+    (evidence_study / PAGE).unlink()
     with pytest.raises(StudyError, match="a-draft"):
         printed(evidence.merge)
-    assert (study / PAGE).exists()
+    assert (evidence_study / PAGE).exists()
 
 
-def test_merging_writes_an_edited_page_again(study: Path) -> None:
-    before = (study / PAGE).read_text(encoding="utf-8")
+def test_merging_writes_an_edited_page_again(evidence_study: Path) -> None:
+    before = (evidence_study / PAGE).read_text(encoding="utf-8")
     assert "| 0.502 | 0.475 to 0.525 | 1 |" in before
-    (study / PAGE).write_text(before.replace("0.5", "0.6"), encoding="utf-8")
+    (evidence_study / PAGE).write_text(before.replace("0.5", "0.6"), encoding="utf-8")
     printed(evidence.merge)
-    assert (study / PAGE).read_text(encoding="utf-8") == before
+    assert (evidence_study / PAGE).read_text(encoding="utf-8") == before
 
 
 def test_verdicts_of_ns2_are_a_column_and_a_damaged_file_is_named(tmp_path: Path) -> None:

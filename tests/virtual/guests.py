@@ -43,6 +43,15 @@ init.execute = execute
 init.main()
 """
 
+# Receives datagrams at the port of its argument; a program of a study.
+RECEIVE = """#!/usr/bin/env python3
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+    receiver.bind(("", int(sys.argv[1])))
+    while True:
+        receiver.recv(65536)
+"""
+
 
 @functools.cache
 def virtual(kernel: str = KERNEL) -> VirtualBackend:
@@ -115,36 +124,31 @@ def one_flow(
     ``sender`` and ``receiver`` hold further sysctls.
     """
     limits = {"net.core.rmem_max": str(64 << 20), "net.core.wmem_max": str(64 << 20)}
-    shaped, delayed = Egress(rate_bps=1_000_000_000, queue=Queue(limit_packets=100)), Egress(delay_us=15_000)
-    return RunSpec(
-        nodes=(
-            Node("client1", "sender", limits | (sender or {})),
-            Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
-            Node("server", "receiver", limits | {"net.ipv4.tcp_recv_fill": "1"} | (receiver or {})),
-        ),
-        links=(
-            Link(Interface("client1", shaped), Interface("delay", delayed), mtu_bytes),
-            Link(Interface("delay", delayed), Interface("server", shaped), mtu_bytes),
-        ),
-        flows=(Flow("flow1", "client1", "server", "reno", duration_us, 32 << 20),),
-        probes=Probes(capture=("flow1",)),
-        seed=seed,
-        pins=virtual().pins(),
-    )
+    sysctls = limits | (sender or {}), limits | {"net.ipv4.tcp_recv_fill": "1"} | (receiver or {})
+    flow = Flow("flow1", "client1", "server", "reno", duration_us, 32 << 20)
+    probes = Probes(capture=("flow1",))
+    return delay_path(1_000_000_000, 30_000, 100, mtu_bytes, sysctls, flows=(flow,), probes=probes, seed=seed)
 
 
-def delay_path(rate_bps: int, rtt_us: int, limit_packets: int, **parts: Any) -> RunSpec:
+def delay_path(
+    rate_bps: int,
+    rtt_us: int,
+    limit_packets: int,
+    mtu_bytes: int = 1500,
+    sysctls: tuple[dict[str, str], dict[str, str]] = ({}, {}),
+    **parts: Any,
+) -> RunSpec:
     """Return a run over client1, delay and server; ``parts`` are further fields of the RunSpec, such as its traffic."""
     shaped, delayed = Egress(rate_bps, queue=Queue(limit_packets=limit_packets)), Egress(delay_us=rtt_us // 2)
     return RunSpec(
         nodes=(
-            Node("client1", "sender"),
+            Node("client1", "sender", sysctls[0]),
             Node("delay", "router", {"net.ipv4.ip_forward": "1"}),
-            Node("server", "receiver"),
+            Node("server", "receiver", sysctls[1]),
         ),
         links=(
-            Link(Interface("client1", shaped), Interface("delay", delayed)),
-            Link(Interface("delay", delayed), Interface("server", shaped)),
+            Link(Interface("client1", shaped), Interface("delay", delayed), mtu_bytes),
+            Link(Interface("delay", delayed), Interface("server", shaped), mtu_bytes),
         ),
         **{"flows": (), "probes": Probes(), "seed": 1, "pins": virtual().pins(), **parts},
     )

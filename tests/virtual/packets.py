@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of the TCP or UDP packets of a capture (pcap of Ethernet frames). Must not assert anything."""
+"""Reader of the records and TCP packets of a capture (pcap of Ethernet frames). Must not assert anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ FILE_HEADER_BYTES = 24
 RECORD = struct.Struct("=IIII")  # seconds, microseconds, captured length, length
 ETHERNET_BYTES = 14
 TCP = struct.Struct("!HHIIBBH")  # ports, sequence, acknowledgement, data offset, flags, window
-UDP_BYTES = 8
 SYN = 0x02
 
 
@@ -31,34 +30,7 @@ class Packet:
     payload: int
 
 
-@dataclass(frozen=True)
-class Datagram:
-    """One UDP packet: its time (us of the epoch), its payload in bytes."""
-
-    time_us: int
-    payload: int
-
-
-def read_packets(path: Path) -> list[Packet]:
-    """Return all TCP packets of a capture in its order."""
-    packets = []
-    for time_us, length, ip in _records(path):
-        header = 4 * (ip[0] & 15)
-        source, destination, sequence, acknowledgement, data_offset, flags, window = TCP.unpack_from(ip, header)
-        payload = int.from_bytes(ip[2:4], "big") - header - 4 * (data_offset >> 4)
-        packets.append(Packet(time_us, source, destination, sequence, acknowledgement, flags, window, length, payload))
-    return packets
-
-
-def read_datagrams(path: Path) -> list[Datagram]:
-    """Return all UDP packets of a capture in its order."""
-    return [
-        Datagram(time_us, int.from_bytes(ip[2:4], "big") - 4 * (ip[0] & 15) - UDP_BYTES)
-        for time_us, _, ip in _records(path)
-    ]
-
-
-def _records(path: Path) -> Iterator[tuple[int, int, bytes]]:
+def records(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """Yield the time (us), the length on the link and the kept bytes from the IP header on of each packet."""
     data, offset = path.read_bytes(), FILE_HEADER_BYTES
     while offset < len(data):
@@ -66,3 +38,14 @@ def _records(path: Path) -> Iterator[tuple[int, int, bytes]]:
         start = offset + RECORD.size
         offset = start + captured
         yield seconds * 1_000_000 + micros, length, data[start + ETHERNET_BYTES : offset]
+
+
+def read_packets(path: Path) -> list[Packet]:
+    """Return all TCP packets of a capture in its order."""
+    packets = []
+    for time_us, length, ip in records(path):
+        header = 4 * (ip[0] & 15)
+        source, destination, sequence, acknowledgement, data_offset, flags, window = TCP.unpack_from(ip, header)
+        payload = int.from_bytes(ip[2:4], "big") - header - 4 * (data_offset >> 4)
+        packets.append(Packet(time_us, source, destination, sequence, acknowledgement, flags, window, length, payload))
+    return packets

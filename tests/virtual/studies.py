@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from guests import run, virtual
 
 from longfat.dataset.parse import ParsedRun, parse_run
@@ -28,6 +29,16 @@ def planned(path: Path, text: str) -> dict[str, RunSpec]:
     path.write_text(text, encoding="utf-8")
     plan = build_plan(_exact(load_study(path)), pins=virtual().pins())
     return {" ".join([entry.experiment, *map(str, entry.factors.values())]): entry.spec for entry in plan.runs}
+
+
+def specs_of(text: str) -> Any:
+    """Return a fixture with the runs of a study as ``planned``."""
+
+    @pytest.fixture(scope="module")
+    def specs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunSpec]:
+        return planned(tmp_path_factory.mktemp("study") / "study.yaml", text)
+
+    return specs
 
 
 def _exact(study: Study) -> Study:

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
-import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from guests import delay_path, run
+from guests import delay_path
+from packets import records
+from studies import done
 
+from longfat.dataset.parse import ParsedRun
 from longfat.spec.runspec import Flow, Probes, Udp
 
 pytestmark = pytest.mark.virtual
@@ -23,7 +22,12 @@ WAVE = Udp("wave", "client1", "server", 20_000_000, 6_000_000, 15_000_000, 4_000
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of one run: UDP traffic and a flow whose window leaves room for it, over 100 Mbit/s and 20 ms."""
+    return tmp_path_factory.mktemp("datagrams") / "run"
+
+
+@pytest.fixture(scope="module")
+def parsed(folder: Path) -> ParsedRun:
+    """A valid run: UDP traffic and a flow whose window leaves room for it, over 100 Mbit/s and 20 ms."""
     spec = delay_path(
         100_000_000,
         RTT_US,
@@ -32,45 +36,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         probes=Probes(capture=("wave",), capture_at=("sender", "bottleneck", "receiver"), ping_interval_us=100_000),
         udp=(WAVE,),
     )
-    return run(spec, tmp_path_factory.mktemp("datagrams") / "run")
+    return done(spec, folder)
 
 
-def table(folder: Path, name: str) -> list[dict[str, str]]:
-    with (folder / name).open() as file:
-        return list(csv.DictReader(file))
-
-
-def test_what_arrives_is_the_sine_a_one_way_delay_later(folder: Path) -> None:
-    assert json.loads((folder / "outcome.json").read_text())["status"] == "ok"
-    for row in table(folder, "datagrams.csv")[5:]:
-        elapsed_s = int(row["t_us"]) / 1e6 - RTT_US / 2e6
+def test_what_arrives_is_the_sine_a_one_way_delay_later(parsed: ParsedRun) -> None:
+    for row in parsed.tables["datagrams"].to_pylist()[5:]:
+        elapsed_s = row["t_us"] / 1e6 - RTT_US / 2e6
         swung = 1 - math.cos(2 * math.pi * elapsed_s / 4)
         sent = (20e6 * elapsed_s + 15e6 * 4 / (2 * math.pi) * swung) / 8
         # The program starts some milliseconds after it is asked to.
-        assert int(row["received_bytes"]) == pytest.approx(sent, abs=35e6 / 8 * 0.05)
+        assert row["received_bytes"] == pytest.approx(sent, abs=35e6 / 8 * 0.05)
 
 
-def test_pings_take_what_the_path_does_and_come_at_their_interval(folder: Path) -> None:
-    pings = [(int(row["t_us"]), float(row["rtt_us"])) for row in table(folder, "pings.csv")]
-    assert [t_us for t_us, _ in pings] == list(range(0, 6_000_000, 100_000))
+def test_pings_take_what_the_path_does_and_come_at_their_interval(parsed: ParsedRun) -> None:
+    pings = parsed.tables["pings"].to_pylist()
+    assert [one["t_us"] for one in pings] == list(range(0, 6_000_000, 100_000))
     # The request and the reply are frames of 98 bytes with 24 of framing, and leave their hosts at 100 Mbit/s.
-    assert pings[0][1] == pytest.approx(RTT_US + 2 * 9.76, abs=0.01)
+    assert pings[0]["rtt_us"] == pytest.approx(RTT_US + 2 * 9.76, abs=0.01)
 
 
 @pytest.mark.parametrize("place", ["", "@bottleneck", "@receiver"])
 def test_udp_traffic_is_captured_at_each_place_packet_by_packet_and_without_its_payload(
-    folder: Path, place: str
+    parsed: ParsedRun, folder: Path, place: str
 ) -> None:
-    count = json.loads((folder / "achieved.json").read_text())["capture"][f"wave{place}"]
-    records = [(kept, length) for kept, length in lengths(folder / f"captures/wave{place}.pcap")]
-    assert records == [(42, 1514)] * count["captured"]
-    assert count["captured"] > 9000
-
-
-def lengths(path: Path) -> Iterator[tuple[int, int]]:
-    """Bytes kept and bytes on the wire of each packet of a capture."""
-    data, offset = path.read_bytes(), 24
-    while offset < len(data):
-        kept, length = struct.unpack_from("=II", data, offset + 8)
-        yield kept, length
-        offset += 16 + kept
+    count = parsed.achieved["capture"][f"wave{place}"]["captured"]
+    found = [(len(kept), length) for _, length, kept in records(folder / f"captures/wave{place}.pcap")]
+    assert found == [(20 + 8, 1514)] * count
+    assert count > 9000

@@ -10,8 +10,7 @@ from console import LONGEST, ROOT, differences, executed
 
 pytestmark = [pytest.mark.virtual, pytest.mark.slow]
 
-ELSEWHERE = (*LONGEST, ROOT / "docs/own-algorithm.md")  # by `./just follow`, and by test_own_algorithm
-PAGES = [page for page in sorted(ROOT.glob("docs/*.md")) if executed(page) and page not in ELSEWHERE]
+PAGES = [page for page in sorted(ROOT.glob("docs/*.md")) if executed(page) and page not in LONGEST]  # `./just follow`
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from guests import one_flow, run
+from guests import one_flow
+from studies import done
 
 from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Probes, Queue, RunSpec
 
@@ -20,22 +20,12 @@ WINDOW_BYTES = 2 << 20
 SCALABLE_B = 1 / 8
 MSS_BYTES = 9000 - 52  # IP, TCP, timestamps
 SSTHRESH_UNSET = 0x7FFFFFFF
+Samples = list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Sample:
-    """A sender's socket at one time: microseconds, and windows in segments."""
-
-    t_us: int
-    cwnd: int
-    ssthresh: int
-    inflight: int
-
-
-def samples(folder: Path) -> list[Sample]:
-    names = ("t_us", "cwnd_segments", "ssthresh_segments", "inflight_segments")
-    with (folder / "sockets.csv").open(newline="") as table:
-        return [Sample(*(int(row[name]) for name in names)) for row in csv.DictReader(table)]
+def samples(spec: RunSpec, folder: Path) -> Samples:
+    """Return the samples of the sender's socket in a valid run: microseconds, and windows in segments."""
+    return list(done(spec, folder).tables["sockets"].to_pylist())
 
 
 def scalable_flow(sender: dict[str, str]) -> RunSpec:
@@ -58,62 +48,63 @@ def with_one_loss(spec: RunSpec) -> RunSpec:
     return dataclasses.replace(spec, links=links)
 
 
-def windows_after_the_loss(folder: Path) -> tuple[float, float]:
+def thresholds(seen: Samples) -> list[int]:
+    return [one["ssthresh_segments"] for one in seen if one["ssthresh_segments"] < SSTHRESH_UNSET]
+
+
+def windows_after_the_loss(seen: Samples) -> tuple[float, float]:
     """The smallest window of the 100 ms after it came down, and the threshold, as shares of the window before."""
-    seen = [sample for sample in samples(folder) if sample.ssthresh < SSTHRESH_UNSET]
-    before = seen[0].ssthresh / (1 - SCALABLE_B)
-    end_of_recovery = seen[0].t_us + 28_000  # a round trip, less the time since the window came down
-    after = [sample.cwnd for sample in seen if end_of_recovery < sample.t_us < end_of_recovery + 100_000]
-    return min(after) / before, seen[0].ssthresh / before
+    cut = next(one for one in seen if one["ssthresh_segments"] < SSTHRESH_UNSET)
+    before = cut["ssthresh_segments"] / (1 - SCALABLE_B)
+    end_of_recovery = cut["t_us"] + 28_000  # a round trip, less the time since the window came down
+    after = [one["cwnd_segments"] for one in seen if end_of_recovery < one["t_us"] < end_of_recovery + 100_000]
+    return min(after) / before, cut["ssthresh_segments"] / before
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Samples:
     """A run of today's stack with one loss."""
-    return run(with_one_loss(scalable_flow({})), tmp_path_factory.mktemp("plain") / "run")
+    return samples(with_one_loss(scalable_flow({})), tmp_path_factory.mktemp("plain") / "run")
 
 
-def test_proportional_rate_reduction_ends_at_the_share_that_the_algorithm_keeps(plain: Path) -> None:
+def test_proportional_rate_reduction_ends_at_the_share_that_the_algorithm_keeps(plain: Samples) -> None:
     lowest, threshold = windows_after_the_loss(plain)
     assert lowest == pytest.approx(threshold)
 
 
 def test_rate_halving_takes_an_algorithm_that_keeps_seven_eighths_down_to_half(tmp_path: Path) -> None:
-    folder = run(with_one_loss(scalable_flow({"net.ipv4.tcp_rate_halving": "1"})), tmp_path / "run")
-    lowest, threshold = windows_after_the_loss(folder)
+    seen = samples(with_one_loss(scalable_flow({"net.ipv4.tcp_rate_halving": "1"})), tmp_path / "run")
+    lowest, threshold = windows_after_the_loss(seen)
     assert threshold / 2 - 0.05 <= lowest <= 0.55
     # Slow start brings it back to the threshold: later it is above it again.
-    last = samples(folder)[-1]
-    assert last.cwnd >= last.ssthresh
+    assert seen[-1]["cwnd_segments"] >= seen[-1]["ssthresh_segments"]
 
 
 @pytest.mark.parametrize(("percent", "divisor"), [("100", 2**3), ("0", 1)])
-def test_a_loss_halves_the_threshold_again_and_again(plain: Path, tmp_path: Path, percent: str, divisor: int) -> None:
+def test_a_loss_halves_the_threshold_again_and_again(
+    plain: Samples, tmp_path: Path, percent: str, divisor: int
+) -> None:
     halvings = {"net.ipv4.tcp_loss_halvings": "3", "net.ipv4.tcp_loss_halvings_percent": percent}
-    repeated = run(with_one_loss(scalable_flow(halvings)), tmp_path / "repeated")
-    thresholds = [min(sample.ssthresh for sample in samples(folder)) for folder in (plain, repeated)]
-    assert thresholds[1] == thresholds[0] // divisor
+    repeated = samples(with_one_loss(scalable_flow(halvings)), tmp_path / "repeated")
+    assert min(thresholds(repeated)) == min(thresholds(plain)) // divisor
 
 
-@pytest.mark.parametrize(("reaction", "kept"), [("0", 1 - SCALABLE_B), ("1", 0.5)])
-def test_a_full_local_queue_takes_the_share_of_the_algorithm_or_half(
-    tmp_path: Path, reaction: str, kept: float
+@pytest.mark.parametrize(("reaction", "kept"), [("0", 1 - SCALABLE_B), ("1", 0.5), ("2", None)])
+def test_a_full_local_queue_takes_the_share_of_the_algorithm_or_half_or_nothing(
+    tmp_path: Path, reaction: str, kept: float | None
 ) -> None:
     spec = scalable_flow({"net.ipv4.tcp_small_queues": "0", "net.ipv4.tcp_local_congestion": reaction})
-    seen = samples(run(spec, tmp_path / "run"))
-    cut = next(k for k, sample in enumerate(seen) if sample.ssthresh < SSTHRESH_UNSET)
+    parsed = done(spec, tmp_path / "run")
+    refused = [row["drops_total"] for row in parsed.tables["queues"].to_pylist() if row["interface"] == "client1-eth0"]
+    assert refused[-1] > 0
+    seen = parsed.tables["sockets"].to_pylist()
+    if kept is None:
+        assert thresholds(seen) == []
+        return
+    cut = next(k for k, one in enumerate(seen) if one["ssthresh_segments"] < SSTHRESH_UNSET)
     # The window grew for up to one more sample before the cut: in slow start, by up to what 5 ms acknowledge.
     grown = 1 + 5_000 / 30_000
-    assert kept - 0.01 <= seen[cut].ssthresh / seen[cut - 1].cwnd <= kept * grown + 0.01
-
-
-def test_a_full_local_queue_can_be_ignored(tmp_path: Path) -> None:
-    spec = scalable_flow({"net.ipv4.tcp_small_queues": "0", "net.ipv4.tcp_local_congestion": "2"})
-    folder = run(spec, tmp_path / "run")
-    with (folder / "queues.csv").open(newline="") as table:
-        refused = [int(row["drops_total"]) for row in csv.DictReader(table) if row["interface"] == "client1-eth0"]
-    assert refused[-1] > 0
-    assert {sample.ssthresh for sample in samples(folder)} == {SSTHRESH_UNSET}
+    assert kept - 0.01 <= seen[cut]["ssthresh_segments"] / seen[cut - 1]["cwnd_segments"] <= kept * grown + 0.01
 
 
 FIXED = {"net.ipv4.tcp_fixed_win_scale": "1", "net.ipv4.tcp_adv_win_scale": "2"}
@@ -126,18 +117,17 @@ def receiver_limited_flow(receiver: dict[str, str]) -> RunSpec:
     return dataclasses.replace(spec, flows=(flow,), probes=Probes(socket_interval_us=5_000))
 
 
-def largest_share_of_the_buffer(folder: Path) -> float:
-    """The most data in flight, as a share of the receive buffer."""
+@pytest.mark.parametrize(
+    ("receiver", "part"),
+    [
+        ({}, 3 / 4),
+        ({"net.ipv4.tcp_adv_win_scale": "-2"}, 1 / 4),
+        ({"net.ipv4.tcp_rcv_truesize": str(16 << 10)}, 3 / 8),  # segments that take more memory than their data
+    ],
+)
+def test_the_window_can_be_a_fixed_part_of_the_receive_buffer(
+    tmp_path: Path, receiver: dict[str, str], part: float
+) -> None:
+    most = max(one["inflight_segments"] for one in samples(receiver_limited_flow(FIXED | receiver), tmp_path / "run"))
     buffer_bytes = 2 * WINDOW_BYTES  # socket(7): SO_RCVBUF is doubled
-    return max(sample.inflight for sample in samples(folder)) * MSS_BYTES / buffer_bytes
-
-
-@pytest.mark.parametrize(("scale", "part"), [("2", 3 / 4), ("-2", 1 / 4)])
-def test_the_window_can_be_a_fixed_part_of_the_receive_buffer(tmp_path: Path, scale: str, part: float) -> None:
-    spec = receiver_limited_flow(FIXED | {"net.ipv4.tcp_adv_win_scale": scale})
-    assert largest_share_of_the_buffer(run(spec, tmp_path / "run")) == pytest.approx(part, rel=0.02)
-
-
-def test_segments_that_take_more_memory_than_their_data_leave_half_of_that_part(tmp_path: Path) -> None:
-    spec = receiver_limited_flow(FIXED | {"net.ipv4.tcp_rcv_truesize": str(16 << 10)})
-    assert largest_share_of_the_buffer(run(spec, tmp_path / "run")) == pytest.approx(3 / 8, rel=0.02)
+    assert most * MSS_BYTES / buffer_bytes == pytest.approx(part, rel=0.02)

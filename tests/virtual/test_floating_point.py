@@ -6,7 +6,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from guests import ask
@@ -33,7 +32,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def judge(status: int, output: str, errors: str) -> None:
+def test_a_guest_keeps_the_registers_through_switches_faults_signals_and_forks(program: Path) -> None:
+    status, output, errors = ask(PROGRAM, program)
     if status == NO_AVX:
         pytest.skip("this CPU has no AVX")
     assert (status, errors) == (0, ""), f"status {status}: {output}{errors}"
@@ -41,8 +41,3 @@ def judge(status: int, output: str, errors: str) -> None:
     assert lost == 0
     assert checks > 8000
     assert signals == 4000
-
-
-def test_a_guest_keeps_the_registers_through_switches_faults_signals_and_forks(program: Path) -> None:
-    answer: Any = ask(PROGRAM, program)
-    judge(*answer)

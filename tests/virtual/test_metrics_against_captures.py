@@ -138,7 +138,6 @@ def each_run(dataset: Dataset, results: Path) -> Iterator[tuple[str, Captured]]:
 
 
 GOODPUT: dict[str, Callable[[Captured], tuple[float, float]]] = {
-    "goodput": lambda run: (run.of("goodput"), union_goodput(run)),
     "each": lambda run: (run.of("each"), float(np.mean([run.goodput(name) for name in run.flows]))),
     "share": lambda run: (
         run.of("share", "new"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A congestion control in one C file: docs/own-algorithm.md, followed step by step."""
+"""A congestion control in one C file, that of docs/own-algorithm.md: the kernel with it, and a file with faults."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import dataclasses
 import json
 import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
-from console import agrees, follow
 from guests import one_flow, virtual
-from own_algorithm import PAGE, write_study
+from own_algorithm import write_study
 from test_determinism import differing
 
-from longfat.backends.virtual import VirtualBackend, open_virtual
+from longfat.backends.virtual import open_virtual
 from longfat.builds.own_kernel import build_own_kernel
 from longfat.study.catalog.kernels import OwnKernel
 from longfat.study.load import load_study
@@ -25,41 +23,10 @@ from longfat.system.errors import StudyError
 pytestmark = pytest.mark.virtual
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the page was followed."""
-    root = tmp_path_factory.mktemp("root")
-    for command, output in follow(PAGE, root):
-        assert agrees(command.output, output), f"$ {command.line}\n{output}"
-    return root
-
-
-def record(root: Path, algorithm: str) -> Path:
-    """Return the folder of an algorithm's first run."""
-    return next((root / "results/binomial/raw").glob(f"*algorithm-{algorithm}.r01.*"))
-
-
-def flow_of(folder: Path) -> dict[str, Any]:
-    (flow,) = json.loads((folder / "achieved.json").read_text())["flows"]
-    return dict(flow)
-
-
-@pytest.mark.parametrize(("algorithm", "b_ppm"), [("sqrt", 1_000_000), ("sqrt-gentle", 500_000)])
-def test_sockets_show_the_algorithm_and_its_parameters(root: Path, algorithm: str, b_ppm: int) -> None:
-    flow = flow_of(record(root, algorithm))
-    assert (flow["cca"], flow["cca_parameters"]) == ("sqrt", {"a_ppm": 20_000_000, "b_ppm": b_ppm})
-
-
-@pytest.fixture(scope="module")
-def own(root: Path) -> VirtualBackend:
-    """A kernel with the page's algorithm."""
-    kernels = load_study(root / "experiments/binomial/study.yaml").own_kernels()
-    return open_virtual(kernels=(*kernels,), own=kernels)
-
-
-def test_the_algorithms_of_the_kernel_measure_the_same_next_to_another_one(own: VirtualBackend, tmp_path: Path) -> None:
+def test_the_algorithms_of_the_kernel_measure_the_same_next_to_another_one(tmp_path: Path) -> None:
+    kernels = load_study(write_study(tmp_path / "study") / "study.yaml").own_kernels()
     folders = []
-    for backend, name in ((virtual(), "pinned"), (own, "own")):
+    for backend, name in ((virtual(), "pinned"), (open_virtual(kernels=(*kernels,), own=kernels), "own")):
         (tmp_path / name).mkdir()
         backend.run(dataclasses.replace(one_flow(duration_us=500_000), pins=backend.pins()), tmp_path / name)
         folders.append(tmp_path / name)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest's kernel has the algorithms and parameters of the catalogue, and hosts of one run may differ in them."""
+"""The guest's kernel has the algorithms and parameters of the catalogue, and names what it lacks or refuses."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import errno
 import json
@@ -11,17 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guests import ask, one_flow, run, virtual
+from guests import ask, one_flow, run
 
-from longfat.guest.sockets import TCP_CLOSE
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
-from longfat.plan import build_plan
-from longfat.spec.gates import Evidence
-from longfat.spec.runspec import Probes, RunSpec
+from longfat.spec.runspec import RunSpec
 from longfat.study.catalog.ccas import CCAS, PARAMETER_SYSCTLS
 from longfat.study.catalog.sysctls import SYSCTLS, any_interface
-from longfat.study.load import load_study
-from longfat.study.traffic import misses
 
 pytestmark = pytest.mark.virtual
 
@@ -65,20 +59,6 @@ ctypes.CDLL(None).unshare(0x40000000)  # CLONE_NEWNET
 files = (path for path in Path("/proc/sys/net").rglob("*") if path.is_file())
 answer["of_a_namespace"] = [str(path.relative_to("/proc/sys")).replace("/", ".") for path in files]
 """
-STUDY = """\
-format: 2
-study: two-to-one
-title: Two senders with different parameters of one algorithm
-algorithms:
-  gentle: {cca: scalable, a: 0.01}
-  eager: {cca: scalable, a: 0.05, b: 0.25}
-experiments:
-  - id: two-to-one
-    topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 20 ms, senders: 2}
-    flows:
-      - {name: f1, from: client1, to: server, algorithm: gentle, window: 64 KiB, duration: 1 s}
-      - {name: f2, from: client2, to: server, algorithm: eager, window: 64 KiB, duration: 1 s}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -103,37 +83,25 @@ def test_the_kernel_takes_the_stated_range_and_nothing_beyond(answer: Any) -> No
     assert answer["written"] == {name: [*ends, -errno.EINVAL, -errno.EINVAL] for name, ends in BOUNDS.items()}
 
 
-def test_two_senders_of_one_run_use_their_own_parameters_of_one_algorithm(tmp_path: Path) -> None:
-    path = tmp_path / "study.yaml"
-    path.write_text(STUDY)
-    (planned,) = build_plan(load_study(path), pins=virtual().pins()).runs
-    folder = run(planned.spec, tmp_path / "run")
-    achieved = json.loads((folder / "achieved.json").read_text())
-    used = {flow["flow"]: (flow["cca"], flow["cca_parameters"]) for flow in achieved["flows"]}
-    assert used == {
-        "f1": ("scalable", {"a_ppm": 10_000, "b_ppm": 125_000, "lwnd": 0}),
-        "f2": ("scalable", {"a_ppm": 50_000, "b_ppm": 250_000, "lwnd": 0}),
-    }
-    assert misses(Evidence(planned.spec, achieved, json.loads((folder / "flows.json").read_text()))) == ()
-
-
-def sampled(cca: str) -> RunSpec:
-    spec = one_flow(sender={"net.ipv4.tcp_cc_info": "1"}, duration_us=500_000)
-    flow = dataclasses.replace(spec.flows[0], cca=cca)
-    return dataclasses.replace(spec, flows=(flow,), probes=Probes())
-
-
-@pytest.mark.parametrize(("cca", "has_delay_window"), [("compound", True), ("reno", False)])
-def test_only_compound_has_a_delay_window_in_its_samples(tmp_path: Path, cca: str, has_delay_window: bool) -> None:
-    folder = run(sampled(cca), tmp_path / "run")
-    with (folder / "sockets.csv").open(newline="") as table:
-        windows = [(row["state"], row["dwnd_segments"]) for row in csv.DictReader(table)]
-    *states, closed = [state for state, _ in windows]
-    assert states
-    assert closed == str(TCP_CLOSE)  # the kernel's report of a closed socket has nothing of its congestion control
-    assert all(window.isdigit() == (has_delay_window and state != closed) for state, window in windows)
-
-
 def test_the_listed_sysctls_are_those_that_a_host_has(answer: Any) -> None:
     own = {any_interface(name) for name in answer["of_a_namespace"]} - PARAMETER_SYSCTLS
     assert own | GLOBAL_SYSCTLS == SYSCTLS
+
+
+def outcome(folder: Path, spec: RunSpec) -> Any:
+    return json.loads((run(spec, folder) / "outcome.json").read_text())
+
+
+def test_an_algorithm_that_the_kernel_lacks_ends_the_run_before_any_traffic(tmp_path: Path) -> None:
+    spec = one_flow()
+    flow = dataclasses.replace(spec.flows[0], cca="nosuch")
+    found = outcome(tmp_path / "run", dataclasses.replace(spec, flows=(flow,)))
+    assert (found["status"], found["end_us"]) == ("failed", 0)
+    assert "'nosuch'" in found["reason"] and "scalable" in found["reason"]
+
+
+@pytest.mark.parametrize(("sysctl", "value"), [("net.ipv4.tcp_small_queues", "2"), ("net.ipv4.tcp_nosuch.a_ppm", "1")])
+def test_a_sysctl_that_the_kernel_refuses_is_named_with_its_host(tmp_path: Path, sysctl: str, value: str) -> None:
+    found = outcome(tmp_path / "run", one_flow(sender={sysctl: value}))
+    assert found["status"] == "failed"
+    assert all(word in found["reason"] for word in ("client1: ", sysctl, f"'{value}'"))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guests import delay_path, run, virtual
+from guests import RECEIVE, delay_path, run, virtual
 
 from longfat.backends import guest_process, own_files
 from longfat.dataset.parse import parse_run
@@ -35,13 +35,6 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
 with open("counts.csv", "w") as counts:
     print("sent", packets, sep=",", file=counts)
 print("user", os.getuid(), "groups", os.getgroups())
-"""
-RECEIVE = """
-import socket, sys
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
-    receiver.bind(("", int(sys.argv[1])))
-    while True:
-        receiver.recv(65536)
 """
 SPIN = "while True: pass"
 

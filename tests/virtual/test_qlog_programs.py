@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from guests import run, virtual
+from guests import RECEIVE, run, virtual
 
 from longfat.backends import own_files
 from longfat.cli.run import files_of
@@ -51,20 +51,13 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         if sent % 5 == 0:
             write({"time": 1000 * now, "name": "recovery:metrics_updated", "data": {
                 "congestion_window": round(window * RATE * RTT / 8), "bytes_in_flight": round(RATE * RTT / 8),
-                "min_rtt": 1000 * RTT, "smoothed_rtt": 1000 * RTT, "pacing_rate": round(pacing * RATE)MORE}})
+                "min_rtt": 1000 * RTT, "smoothed_rtt": 1000 * RTT, "pacing_rate": round(pacing * RATE),
+                "bandwidth": RATE, "pacing_gain": pacing, "cwnd_gain": window}})
         sender.sendto(bytes(1000), (address, port))
         sent += 1
         time.sleep(max(0, start + sent / 1000 - time.monotonic()))
 log.close()
 """
-RECEIVE = """#!/usr/bin/env python3
-import socket, sys
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
-    receiver.bind(("", int(sys.argv[1])))
-    while True:
-        receiver.recv(65536)
-"""
-BANDWIDTH = ', "bandwidth": RATE, "pacing_gain": pacing, "cwnd_gain": window'
 WIRE_MBPS = 8 * (1000 + 28 + 38) / 1000
 
 
@@ -81,11 +74,13 @@ class Tables:
         return {name: self.tables[table][name].to_numpy() for name in self.tables[table].column_names}
 
 
-def measured(folder: Path, more: str) -> RunData:
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pa.Table]:
     """Run the program on the path of case 3, from a candidate's folder to the tables."""
+    folder = tmp_path_factory.mktemp("qlog")
     own = folder / "own"
     own.mkdir()
-    (own / "send").write_text(SEND.replace("MORE", more))
+    (own / "send").write_text(SEND)
     (own / "receive").write_text(RECEIVE)
     _, study = candidate(StudyFolder(DRAFT), str(own), folder / "home")
     plan = build_plan(study.study, profile="smoke", pins=virtual().pins())
@@ -93,12 +88,16 @@ def measured(folder: Path, more: str) -> RunData:
     own_files.keep(files_of(study), virtual().jail)
     parsed = parse_run(run(spec, folder / "run"), "id", spec)
     assert misses(Evidence(spec, parsed.achieved, parsed.reports, parsed.told, parsed.end_us)) == ()
-    return RunData(Tables(parsed.tables), Run("id", "drain-inflight", "", 1, "modern", "ok", None, {}))
+    return dict(parsed.tables)
+
+
+def data_of(tables: dict[str, pa.Table]) -> RunData:
+    return RunData(Tables(tables), Run("id", "drain-inflight", "", 1, "modern", "ok", None, {}))
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> RunData:
-    return measured(tmp_path_factory.mktemp("with"), BANDWIDTH)
+def data(tables: dict[str, pa.Table]) -> RunData:
+    return data_of(tables)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +129,12 @@ def test_a_delivered_rate_is_counted_at_the_receiver(data: RunData) -> None:
     assert METRICS["delivers"].of(data, None, {"since": 1e6}) == pytest.approx(WIRE_MBPS, rel=0.01)
 
 
-def test_a_qlog_without_a_bandwidth_has_phases_and_no_value_that_needs_one(tmp_path: Path) -> None:
-    data = measured(tmp_path, "")
+def test_a_qlog_without_a_bandwidth_has_phases_and_no_value_that_needs_one(tables: dict[str, pa.Table]) -> None:
+    qlog = tables["qlog"]
+    for name in ("bandwidth_bps", "pacing_gain", "cwnd_gain"):
+        absent = pa.nulls(len(qlog), qlog.schema.field(name).type)
+        qlog = qlog.set_column(qlog.column_names.index(name), qlog.schema.field(name), absent)
+    data = data_of({**tables, "qlog": qlog})
     assert METRICS["probe_rtt_lasts"].of(data, None, {}) == pytest.approx(0.25, rel=0.05)
     for metric in ("startup_bandwidth", "drain_gain", "drain_inflight"):
         with pytest.raises(NoValue, match="qlog"):

@@ -14,7 +14,7 @@ from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
 
 
-def converse_with(*commands: str) -> tuple[str, list[Prompt], int]:
+def converse_with(*commands: str, spec: RunSpec | None = None) -> tuple[str, list[Prompt], int]:
     """Return the output of commands, the prompts before each, and the last status. The host waits before the second."""
     said: list[str] = []
     prompts: list[Prompt] = []
@@ -26,7 +26,8 @@ def converse_with(*commands: str) -> tuple[str, list[Prompt], int]:
             time.sleep(1)
         return next(lines, None)
 
-    with session(virtual(), one_flow(), "client1", said.append) as one:
+    spec = spec or one_flow()
+    with session(virtual(), spec, spec.nodes[0].name, said.append) as one:
         status = converse(one, line_for)
     return "".join(said), prompts, status
 
@@ -84,9 +85,7 @@ def test_an_unknown_node_is_refused_at_once() -> None:
 
 def test_a_node_with_the_name_of_a_command_hides_no_command() -> None:
     text = one_flow().to_json().replace('"client1"', '"ping"').replace('"server"', '"start"')
-    said: list[str] = []
-    lines = iter(["ping -c 1 start", "on start ping -c 1 ping", "start; sleep 0.3; ss -tin | grep -c reno"])
-    with session(virtual(), RunSpec.from_json(text), "ping", said.append) as one:
-        status = converse(one, lambda prompt: next(lines, None))
-    assert "".join(said).count("0% packet loss") == 2
+    commands = ("ping -c 1 start", "on start ping -c 1 ping", "start; sleep 0.3; ss -tin | grep -c reno")
+    said, _, status = converse_with(*commands, spec=RunSpec.from_json(text))
+    assert said.count("0% packet loss") == 2
     assert status == 0

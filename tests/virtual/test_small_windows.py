@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from guests import run, virtual
+from studies import done, specs_of
 
-from longfat.plan import build_plan
-from longfat.study.load import load_study
+from longfat.guest.sockets import TCP_CLOSE
+from longfat.spec.runspec import RunSpec
 
 pytestmark = pytest.mark.virtual
 
@@ -37,15 +36,17 @@ experiments:
       - {name: stream, from: client1, to: server, algorithm: "${algorithm}", window: 125 kB, duration: 5 s}
     sweep: {product: {algorithm: [reno, fast, compound]}}
 """
+specs = specs_of(STUDY)
 
 
 @pytest.mark.parametrize("algorithm", ["reno", "fast", "compound"])
-def test_a_flow_gets_out_of_a_window_of_one_segment(tmp_path: Path, algorithm: str) -> None:
+def test_a_flow_gets_out_of_a_window_of_one_segment_and_only_compound_has_a_delay_window(
+    specs: dict[str, RunSpec], tmp_path: Path, algorithm: str
+) -> None:
     # Rate halving goes below half of the window, down to a segment. Each acknowledgment of it leaves nothing in flight:
     # for an algorithm that takes this for a pause no round trip is ever complete, and 0.4 Mb/s are left.
-    path = tmp_path / "study.yaml"
-    path.write_text(STUDY, encoding="utf-8")
-    runs = build_plan(load_study(path), pins=virtual().pins()).runs
-    spec = next(planned.spec for planned in runs if planned.factors == {"algorithm": algorithm})
-    flows = json.loads((run(spec, tmp_path / "run") / "flows.json").read_text(encoding="utf-8"))
-    assert flows[0]["goodput_bps"] > 2_000_000  # five times as much
+    parsed = done(specs[f"narrow {algorithm}"], tmp_path / "run")
+    assert parsed.reports[0]["goodput_bps"] > 2_000_000  # five times as much
+    sampled = [row for row in parsed.tables["sockets"].to_pylist() if row["state"] != str(TCP_CLOSE)]
+    assert len(sampled) > 40
+    assert {row["dwnd_segments"] is not None for row in sampled} == {algorithm == "compound"}

@@ -137,7 +137,7 @@ class Probes(Closed):
 class Drop(Closed):
     """One packet that the delay element drops deliberately, towards the receiver."""
 
-    at: f.Delay = Field(description="packets are counted from this time on")
+    at: f.Delay = Field(description="packets are counted from this time on; for a SYN, a time before its flow begins")
     packet: Annotated[int, Field(strict=True, ge=1, le=10_000)] = Field(
         default=DeliberateDrop.packet,
         description="number of the dropped packet, from 1, of any traffic: before a connection begins, 1 is "

@@ -26,6 +26,7 @@ INFRA = HOME / "infra"
 EXAMPLES = INFRA / "labs"  # an example of the variables of each environment
 OWN_KEYS = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
+YEAR_HOURS = 8760
 HOST = re.compile(r"(?:([A-Za-z_][\w.-]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*)(?::(\d{1,5}))?")
 
 
@@ -37,12 +38,20 @@ class Ceiling:
     cost: float | None = None
 
     def life(self, price: Price) -> timedelta | None:
-        """Return the longest life, or None without a limit. Raises StudyError if a needed price is unknown."""
+        """Return the longest life, or None without a limit.
+
+        Raises StudyError if a needed price is unknown, or if the life is not between 0 and a year.
+        """
         if self.cost is not None and not price.hourly:
             raise StudyError("a highest cost needs the price of an hour (--hourly-price)", where="--max-cost")
         hours = [self.hours] if self.hours is not None else []
         hours += [self.cost / price.hourly] if self.cost is not None and price.hourly else []
-        return timedelta(hours=min(hours)) if hours else None
+        if not hours:
+            return None
+        if min(hours) > YEAR_HOURS or not all(life > 0 for life in hours):  # of nan neither is true
+            allowed = f"allowed: more than 0, up to {YEAR_HOURS} (a year)"
+            raise StudyError(f"the lab's life would be {min(hours):g} h; {allowed}", where="--max-hours, --max-cost")
+        return timedelta(hours=min(hours))
 
 
 def read_variables(folder: Path) -> Source:

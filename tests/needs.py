@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Needs of tests that not every machine meets: packages, programs, free ports. Must not assert anything."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from longfat.builds.packages import missing_packages
+
+IMAGES = Path(__file__).parents[1] / "images"
+
+
+def refuse(need: str, reason: str) -> NoReturn:
+    """Skip the test for ``reason``, or fail it where LONGFAT_REQUIRE lists ``need``."""
+    if need in os.environ.get("LONGFAT_REQUIRE", "").replace(",", " ").split():
+        pytest.fail(f"{need} is required: {reason}")
+    pytest.skip(reason)
+
+
+def require_packages(need: str, name: str) -> None:
+    """Refuse the test unless the packages of a list in images/ are installed."""
+    if missing := missing_packages((IMAGES / name).read_text(encoding="utf-8")):
+        refuse(need, f"missing: {', '.join(missing)} (images/{name})")
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of the loopback interface that nobody uses at present."""
+    with ExitStack() as own:
+        sockets = [own.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
