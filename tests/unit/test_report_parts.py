@@ -64,6 +64,26 @@ def test_question_and_causes_are_taken_from_the_readme() -> None:
     assert readme.of("else") == ()
 
 
+def test_a_row_of_what_differs_is_a_cause_unless_it_is_open() -> None:
+    rows = [
+        "| group | claims | cause | evidence | state |",
+        "|---|---|---|---|---|",
+        "| queue | `far`, `fair-*` | too *short* | sweep | guess |",
+        "| rest | `else` | not sought | none | open |",
+    ]
+    table = "\n".join(rows)
+    readme = read_readme(f"{README}\n## What differs\n{table}\n", ["fair-share", "far", "else"])
+    assert [cause.text for cause in readme.of("far")] == [
+        "<p><strong>queue (<code>far</code>, <code>fair-*</code>):</strong> too <em>short</em> (sweep; guess).</p>"
+    ]
+    assert len(readme.of("fair-share")) == 2
+    assert readme.of("else") == ()
+    other = table.replace("| state |", "| word |", 1)
+    assert (
+        read_readme(f"{README}\n## What differs\n{other}\n", ["far"]).of("far")[0].text.startswith("<p><strong><code>")
+    )
+
+
 def test_the_forest_draws_the_interval_to_the_scale_of_what_is_allowed() -> None:
     inside = Evidence(
         "x", "s", "90 to 110 s", "reproduced", 105.0, None, 3, 100.0, 110.0, limit_low=90.0, limit_high=110.0

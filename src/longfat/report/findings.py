@@ -51,7 +51,8 @@ def answer(counts: Counts, nouns: tuple[str, str], causes: Causes) -> Iterator[s
     if known := sum(len(own) for cause, own in causes if cause):
         failed = sum(len(own) for _, own in causes)
         number = "the one" if failed == 1 else f"all {failed}" if known == failed else f"{known} of the {failed}"
-        yield f"The README explains {number} that {'is' if failed == 1 else 'are'} not reproduced, checks included."
+        verb = "is" if failed == 1 else "are"
+        yield f"The README has a cause, or a guess at it, of {number} that {verb} not reproduced, checks included."
 
 
 def causes_of(verdicts: Sequence[Verdict], readme: Readme) -> Causes:

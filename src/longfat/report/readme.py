@@ -2,8 +2,9 @@
 """The quoted parts of a study's README.md and notes.md: the question, and causes of verdicts.
 
 The question is the text between the citation below the first heading and the first table or further heading. A cause
-is a paragraph or an item that names a claim in backticks; if a text has the name in bold, texts that only mention it do
-not count. Sections about another stack, parameters or deviations give no cause.
+is a row of the table of what differs, unless its state is "open", or a paragraph or an item that names a claim in
+backticks; if a text has the name in bold, texts that only mention it do not count. Sections about another stack,
+parameters or deviations give no cause.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ _FIRST_ITEM = re.compile(r"^(?:- |1\. )")  # CommonMark: a later number belongs 
 _NAMED = re.compile(r"`([a-z0-9*-]+)`")
 _HEAD = re.compile(r"\*\*(.+?)\*\*")
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+_BAR = re.compile(r"(?<!\\)\|")
+_COLUMNS = ["group", "claims", "cause", "evidence", "state"]  # of the table of what differs
 MOST = 2  # paragraphs that only mention a claim
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A paragraph about claims, as HTML, with a unique ``key``."""
+    """A paragraph or a table's row about claims, as HTML, with a unique ``key``."""
 
     key: str
     text: str
@@ -64,7 +67,7 @@ def read_readme(text: str, claims: Iterable[str], notes: str = "") -> Readme:
 
 
 def _blocks(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield paragraphs and items, without tables, with their heading; None before the second heading."""
+    """Yield paragraphs, items and rows of what differs, with their heading; None before the second heading."""
     heading, seen = None, 0
     for block in re.split(r"\n\s*\n", text):
         lines = block.strip().splitlines()
@@ -73,7 +76,10 @@ def _blocks(text: str) -> Iterator[tuple[str | None, str]]:
             heading = match[1] if seen > 1 else None
             lines.pop(0)
         if lines and lines[0].startswith(("|", "```", "![")):
-            heading, lines = heading or "", []  # a table ends the text above all headings
+            heading = heading or ""  # a table ends the text above all headings
+            for row in _rows(lines):
+                yield heading, row
+            lines = []
         if not lines:
             continue
         item: list[str] = []
@@ -84,6 +90,15 @@ def _blocks(text: str) -> Iterator[tuple[str | None, str]]:
                 item = []
             item.append(line)
         yield heading, "\n".join(item)
+
+
+def _rows(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the rows of the table of what differs whose state is not "open", each as a sentence."""
+    table = [[cell.strip() for cell in _BAR.split(line.strip().strip("|"))] for line in lines]
+    if table[0] == _COLUMNS:
+        for group, claims, cause, evidence, state in (row for row in table[2:] if len(row) == len(_COLUMNS)):
+            if state != "open":
+                yield f"**{group} ({claims}):** {cause} ({evidence}; {state})."
 
 
 def _causes(blocks: Sequence[str], claims: tuple[str, ...]) -> Iterator[Cause]:
