@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A congestion control in one C file, that of docs/own-algorithm.md: the kernel with it, and a file with faults."""
+"""The congestion control of docs/own-algorithm.md, one C file: the kernel with it, and a file with faults."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_a_step_marks_what_has_waited_for_longer_and_drops_nothing(specs: dict[s
     waits = waits_ms(parsed, spec, since_us=2_000_000)
     packet_ms = 1538 * 8 / 20_000
     assert 5 - packet_ms < max(waits) < 2 * 5
-    # A packet that is marked has waited behind those of the samples before: a mark needs a long queue shortly before.
+    # A marked packet waited behind the packets of earlier samples: a mark needs a long queue shortly before.
     marked = [place for place in range(3, len(rows)) if rows[place]["marked_total"] > rows[place - 1]["marked_total"]]
     assert marked
     assert all(max(waits[place - 3 : place + 1]) > 5 - 1 for place in marked)

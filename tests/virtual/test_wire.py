@@ -11,7 +11,7 @@ from guests import ask
 
 pytestmark = pytest.mark.virtual
 
-# Sends raw frames at once, sets the wire anew at some times, and tells when each frame arrived (ns since the sending).
+# Sends raw frames at once, changes the wire at given times, and prints when each frame arrived (ns after the sending).
 PROGRAM = """
 import ctypes, os, socket, struct, subprocess, time
 from longfat.guest import netlink

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import os
 import tarfile
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from longfat.builds.apt import source_lines
-from longfat.builds.image import ImageRecipe, Mode, mmdebstrap_argv
+from longfat.builds.image import ImageRecipe, write_userland
 from longfat.builds.programs import run_program
 from longfat.system.errors import RigError
 
@@ -25,18 +23,14 @@ def add_copyright_files(userland: Path, recipe: ImageRecipe, packages: Iterable[
     """
     with tempfile.TemporaryDirectory(prefix="documents-", dir=userland.parent) as scratch:
         tar = Path(scratch) / "whole.tar"
-        whole = replace(recipe, path_excludes=())
-        sources = source_lines(recipe.suite, recipe.snapshot)
-        mode: Mode = "root" if os.geteuid() == 0 else "unshare"
-        argv = mmdebstrap_argv(whole, mode=mode, sources=sources, target=tar)
-        run_program("env", "--chdir=/", *argv, SOURCE_DATE_EPOCH=str(recipe.source_date_epoch))
+        write_userland(replace(recipe, path_excludes=()), tar)
         names = Path(scratch) / "names"
         with tarfile.open(tar) as files:
             names.write_text("".join(f"{file.name}\n" for file in files if _wanted(file)))
         run_program("tar", "-x", f"-f{tar}", f"-C{userland}", "--no-same-owner", f"--files-from={names}")
     lacking = [name for name in packages if not (userland / DOCUMENTS / name / "copyright").is_file()]
     if lacking:
-        raise RigError(f"no copyright file of {', '.join(lacking)}", hint="rm -r the image, and build it again")
+        raise RigError(f"no copyright file of {', '.join(lacking)}", hint="remove the cached image, and build it again")
 
 
 def _wanted(file: tarfile.TarInfo) -> bool:

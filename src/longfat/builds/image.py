@@ -110,6 +110,16 @@ def mmdebstrap_argv(recipe: ImageRecipe, *, mode: Mode, sources: Sequence[str], 
     ]
 
 
+def write_userland(recipe: ImageRecipe, target: Path) -> None:
+    """Write the userland to the tar file ``target``, as root or in the user's own namespace. Raises RigError."""
+    mode: Mode = "root" if os.geteuid() == 0 else "unshare"
+    argv = mmdebstrap_argv(recipe, mode=mode, sources=source_lines(recipe.suite, recipe.snapshot), target=target)
+    hint = "./just installs mmdebstrap; `apt-get update` shows whether the Debian archives are reachable"
+    if mode == "unshare":
+        hint += f"; user {os.geteuid()} needs the package uidmap and ranges in /etc/subuid and /etc/subgid"
+    run_program("env", "--chdir=/", *argv, hint=hint, SOURCE_DATE_EPOCH=str(recipe.source_date_epoch))
+
+
 def build_image(*, say: Callable[[str], None] = lambda line: None) -> ImageBuild:
     """Return the image, from the cache folder or built now (about 30 s).
 
@@ -152,15 +162,10 @@ def _damaged(folder: Path, fault: str) -> RigError:
 
 
 def _build(recipe: ImageRecipe, new: Path, folder: Path) -> None:
-    """Build into ``new``, which will become ``folder``: as root, or in the user's own namespace."""
-    mode: Mode = "root" if os.geteuid() == 0 else "unshare"
+    """Build into ``new``, which will become ``folder``."""
     new.mkdir()
     tar, cooked = new / "image.tar", new.parent / "cooked.tar"
-    argv = mmdebstrap_argv(recipe, mode=mode, sources=source_lines(recipe.suite, recipe.snapshot), target=cooked)
-    hint = "./just installs mmdebstrap; `apt-get update` shows whether the Debian archives are reachable"
-    if mode == "unshare":
-        hint += f"; user {os.geteuid()} needs the package uidmap and ranges in /etc/subuid and /etc/subgid"
-    run_program("env", "--chdir=/", *argv, hint=hint, SOURCE_DATE_EPOCH=str(recipe.source_date_epoch))
+    write_userland(recipe, cooked)
     _repack(cooked, tar)
     cooked.unlink()
     _unpack(tar, new / "root")

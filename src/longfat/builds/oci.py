@@ -69,7 +69,7 @@ def sign_file(file: Path, key: Path) -> Path:
     """Sign ``file`` with an SSH key in the namespace "longfat"; return the new signature. Raises RigError."""
     signature = file.with_name(f"{file.name}.sig")
     signature.unlink(missing_ok=True)
-    run_program("ssh-keygen", "-Y", "sign", "-n", "longfat", "-f", key, file, hint="missing: openssh-client")
+    run_program("ssh-keygen", "-Y", "sign", "-n", "longfat", "-f", key, file, hint="needs openssh-client and a key")
     return signature
 
 
