@@ -31,7 +31,7 @@ NEEDED = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "dd": "coreutils"}
 EPOCH = 1735689600  # 2025-01-01T00:00:00Z, as for the image: the latest time stamp of any file
 SECTOR = 512
 FIRST_SECTOR = 2048
-DISK_MIB = 2048
+DISK_MIB = 4096  # a worker needs 2 GB: Python packages, kernels and image
 GRUB_MODULES = "biosdisk part_msdos ext2 normal linux configfile search search_fs_uuid loadenv echo test sleep reboot"
 
 
@@ -50,7 +50,7 @@ def build_disk(*, say: Callable[[str], None] = lambda line: None) -> Path:
         say(f"building the machines' {SUITE} disk with mmdebstrap (about two minutes)")
         _build(RECIPE_FOLDER, digest, new.parent).rename(new)
 
-    return keep(disk, make, "the machines' disk", "2 GB")
+    return keep(disk, make, "the machines' disk", "4 GB")
 
 
 def recipe_digest(folder: Path) -> str:
