@@ -126,16 +126,16 @@ def _inline(svg: str, figure: Figure) -> str:
 
 
 def _committed(figure: Figure, plan: Plan, evidence: Evidenced) -> Content | None:
-    """Return the content from the committed runs of the first profile with such runs and data, without samples.
+    """Return the content from the committed runs, without samples, of the profile with the most scenarios.
 
     Only runs of the results' own backend: the report of a simulator shows no numbers of a kernel.
     """
     experiments = {*figure.experiments(evidence.study)} if figure.kind != "topology" else set()
     grounds = evidence.grounds if evidence.backend == plan.pins.get("backend") else ()
-    for ground in sorted(grounds, key=lambda one: not one.has_runs_of(experiments)):
+    for ground in sorted(grounds, key=lambda one: -one.scenarios_of(experiments)):
         sources = Sources(ground.grounds, plan)
         if data := data_of(sources, figure):
-            profile = ground.profile if ground.has_runs_of(experiments) else ""
+            profile = ground.profile if ground.scenarios_of(experiments) else ""
             if figure.is_table:
                 rows = tuple(tuple(map(str, row)) for row in data.rows)
                 return Content(headings=data.columns, rows=rows, profile=profile)
