@@ -26,7 +26,7 @@ from longfat.execute.cluster.places import CHECKOUT, Host, Kubernetes, Place, Sc
 from longfat.execute.cluster.remote import Remote
 from longfat.execute.cluster.session import Need, open_session, pem_of, worker_words
 from longfat.execute.cluster.worker import execute_attempt
-from longfat.execute.record.archive import pack, receive
+from longfat.execute.record.merge import pack, receive
 from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute

@@ -14,7 +14,7 @@ from longfat.cli.report import require_results
 from longfat.cli.study import find_study
 from longfat.execute.results import open_results
 from longfat.report.crate.pack import pack
-from longfat.system.home import HOME
+from longfat.system.cache import HOME
 
 
 def package(

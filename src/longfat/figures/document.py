@@ -17,9 +17,8 @@ from longfat.figures.base import OWN
 from longfat.metrics.registry import load_own_metrics
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
-from longfat.study.schema.document import document_of
 from longfat.study.schema.names import Finding, unknown
-from longfat.study.schema.source import Source
+from longfat.study.schema.source import Source, document_of
 from longfat.study.study import Study
 from longfat.system.errors import StudyError
 

@@ -21,9 +21,8 @@ from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import check as check_names
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
-from longfat.study.schema.document import document_of
 from longfat.study.schema.names import Finding, unknown
-from longfat.study.schema.source import Source
+from longfat.study.schema.source import Source, document_of
 from longfat.study.study import Study
 
 HeadlineWord = Literal["supported", "supported in part", "contradicted", "open", "scenario differs"]

@@ -15,7 +15,7 @@ from typing import Any
 from longfat.study.catalog.ccas import CCAS, Cca, Parameter
 from longfat.study.models import Document
 from longfat.study.queues import KINDS as QUEUES
-from longfat.study.schema.json_schema import JsonSchema
+from longfat.study.schema.explain import JsonSchema
 from longfat.study.topologies import TOPOLOGIES
 from longfat.study.traffic import SECTIONS
 

@@ -24,8 +24,8 @@ from longfat.execute.attempt import Attempt, Outcome
 from longfat.execute.cluster.places import Place
 from longfat.execute.cluster.session import Need, Session, open_session
 from longfat.execute.cluster.worker import execute_attempt
-from longfat.execute.record.archive import receive
 from longfat.execute.record.bundle import Bundle, RunFacts
+from longfat.execute.record.merge import receive
 from longfat.system.errors import RigError
 from longfat.system.events import EventSink
 

@@ -24,14 +24,14 @@ from distributed.security import Security
 
 from longfat.execute.cluster import kubernetes, ssh
 from longfat.execute.cluster.places import Place, Scheduler, Slurm, Ssh
-from longfat.execute.cluster.quiet import QuietScheduler
 from longfat.execute.cluster.ssh import LOOPBACK, Tunnel
+from longfat.execute.cluster.worker import QuietScheduler
 from longfat.system.errors import RigError
 from longfat.system.events import EventSink
 
 CONNECT_S = 20
 DEATH_S = 60  # time until a worker without a scheduler ends
-WORKER_CLASS = "longfat.execute.cluster.quiet.QuietWorker"
+WORKER_CLASS = "longfat.execute.cluster.worker.QuietWorker"
 WORKERS = 16  # workers on Slurm and Kubernetes without --jobs
 BASE_BYTES = 512 << 20  # memory of a worker itself
 SLOWER = 1.5  # allowed ratio of the time on a node to the estimate

@@ -6,18 +6,46 @@ Owns the backend of the worker process, which is opened once. Must not know how 
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from distributed import Scheduler, Worker
+
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 from longfat.execute.attempt import Attempt, Outcome, attempt_run, node_name
-from longfat.execute.record.archive import pack
+from longfat.execute.record.merge import pack
 from longfat.execute.study import require_executable
 from longfat.system.errors import RigError
+
+END_S = 10.0  # longest time from the loss of the scheduler, or a signal, to the end of the process
+
+
+class QuietScheduler(Scheduler):
+    """A scheduler whose only port is the one with TLS."""
+
+    def start_http_server(self, *arguments: Any, **options: Any) -> None:
+        """Open no port."""
+
+
+class QuietWorker(Worker):
+    """A worker whose only port is the one with TLS, and whose end does not wait for its runs."""
+
+    def start_http_server(self, *arguments: Any, **options: Any) -> None:
+        """Open no port."""
+
+    async def close(self, *arguments: Any, **options: Any) -> Any:
+        """Close, and end the process: a signal that comes meanwhile would make Dask wait for ever."""
+        watchdog = threading.Timer(END_S, os.kill, (os.getpid(), signal.SIGKILL))
+        watchdog.daemon = True
+        watchdog.start()
+        return await super().close(*arguments, **options)
+
 
 _opened: dict[str, Backend] = {}
 # A backend is opened once, and two threads of Python 3.11 cannot parse code for its digests at the same time.

@@ -14,9 +14,8 @@ from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import check as check_expression
 from longfat.study.schema import fields as f
 from longfat.study.schema.closed import Closed
-from longfat.study.schema.document import document_of
 from longfat.study.schema.names import Finding, unknown
-from longfat.study.schema.source import read_source
+from longfat.study.schema.source import document_of, read_source
 
 FILE = "card.yaml"
 WHO = "${who}"

@@ -34,8 +34,8 @@ from longfat.report.page import render, words
 from longfat.system.checksums import verify_checksums
 from longfat.system.errors import RigError, StudyError
 from longfat.system.files import write_whole
-from longfat.system.scratch import scratch_in
-from longfat.system.tools import git
+from longfat.system.processes import git
+from longfat.system.store import scratch_in
 
 _RESULTS = {
     "report.html": "the report: every claim with its verdict, every figure, offline",
