@@ -23,7 +23,6 @@ from longfat.spec.units import Duration, Quantity, Rate, Size
 from longfat.study.queues.kind import QueueKind
 from longfat.study.queues.limit import Place
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.files import read_file
 from longfat.study.schema.names import Finding, shown
 from longfat.study.schema.names import Path as KeyPath
@@ -210,7 +209,7 @@ def _millisecond(line: str, where: str) -> int:
 HoldTime = Annotated[Duration, f.Within("0 us", "1 s")]
 
 
-class Change(Closed):
+class Change(f.Closed):
     """New values of a path, from a given time on."""
 
     examples: ClassVar[tuple[str, ...]] = (
@@ -233,7 +232,7 @@ class Change(Closed):
         return self
 
 
-class Changing(Closed):
+class Changing(f.Closed):
     """A path whose rate and delay may change while a run lasts."""
 
     changes: tuple[Change, ...] = Field(
