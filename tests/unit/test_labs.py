@@ -21,11 +21,10 @@ from typer.testing import CliRunner
 
 from longfat.backends.testbed.folder import lab_folder
 from longfat.backends.testbed.inventory import read_inventory
-from longfat.backends.testbed.provision import lifecycle, local
-from longfat.backends.testbed.provision.changes import Changes, Price, describe, read_changes
+from longfat.backends.testbed.provision import lifecycle, variables
 from longfat.backends.testbed.provision.existing import inventory_of
 from longfat.backends.testbed.provision.labs import ENVIRONMENTS, use_lab
-from longfat.backends.testbed.provision.terraform import interrupts_for_child
+from longfat.backends.testbed.provision.terraform import Changes, Price, describe, interrupts_for_child, read_changes
 from longfat.builds.kernel import KernelBuild
 from longfat.cli import app
 from longfat.cli import lab as verbs
@@ -73,8 +72,8 @@ def labs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Labs:
     made.program("ssh-keygen", key)
     monkeypatch.setenv("LONGFAT_LABS", str(made.folder))
     monkeypatch.setenv("PATH", f"{made.programs}:/usr/bin:/bin")
-    monkeypatch.setattr(local, "build_disk", lambda say: Path("/nowhere/disk.raw"))
-    monkeypatch.setattr(local, "FOLDER_BYTES", 1000)
+    monkeypatch.setattr(variables, "build_disk", lambda say: Path("/nowhere/disk.raw"))
+    monkeypatch.setattr(variables, "FOLDER_BYTES", 1000)
     return made
 
 
