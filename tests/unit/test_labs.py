@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from typer.testing import CliRunner
 
 from longfat.backends.testbed.folder import lab_folder
 from longfat.backends.testbed.inventory import read_inventory
-from longfat.backends.testbed.provision import lifecycle, local
+from longfat.backends.testbed.provision import lifecycle, local, terraform
 from longfat.backends.testbed.provision.changes import Changes, Price, describe, read_changes
 from longfat.backends.testbed.provision.existing import inventory_of
 from longfat.backends.testbed.provision.labs import ENVIRONMENTS, use_lab
@@ -47,9 +48,13 @@ class Labs:
     programs: Path
 
     @property
-    def called(self) -> list[str]:
+    def calls(self) -> list[list[str]]:
         calls = self.programs / "calls"
-        return calls.read_text().split() if calls.exists() else []
+        return [line.split() for line in calls.read_text().splitlines()] if calls.exists() else []
+
+    @property
+    def called(self) -> list[str]:
+        return [words[0] for words in self.calls]
 
     def program(self, name: str, text: str) -> None:
         (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
@@ -171,6 +176,15 @@ def test_a_lab_comes_up_once_and_its_inventory_is_written_again(labs: Labs) -> N
     assert json.loads((folder / "inventory.json").read_text())["environment"] == "libvirt"
 
 
+def test_terraform_prints_colours_on_a_terminal_only(labs: Labs, monkeypatch: pytest.MonkeyPatch) -> None:
+    labs.lab("libvirt")
+    call("up", "libvirt", "--yes")
+    monkeypatch.setattr(terraform, "sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
+    call("down", "libvirt", "--yes")
+    assert [words[0] for words in labs.calls if "-no-color" not in words] == ["apply"]
+    assert labs.calls[-1][0] == "apply"
+
+
 def test_a_lab_that_failed_half_way_keeps_its_state_and_continues(
     labs: Labs, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,7 +217,7 @@ def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: py
     call("sweep", status=3)
     assert state.exists()
     call("sweep", "--yes")
-    assert call("list").startswith("own:")
+    assert call("list").startswith("old: not up\nown:")
 
     odd = labs.lab("odd") / "terraform.tfstate"
     for damaged in ("", '{"resources": [{"mode": "managed", "type": "server", "name": "this", "instances": [{}]}]}'):
@@ -422,6 +436,10 @@ def test_workers_are_written_by_their_addresses(labs: Labs) -> None:
     assert first["ssh"] == {"address": "192.0.2.9", "port": 2222, "user": "ann", "host_key": None}
     assert second["ssh"]["address"] == "192.0.2.8"
     assert "--host" in call("init", "existing", "--lab", "b", "--host", "a b", status=2)
+    call("init", "existing", "--lab", "same", "--host", "192.0.2.8", "--host", "192.0.2.8:22")
+    assert "hosts.worker2.ssh: address and port are those of worker1" in call(
+        "up", "existing", "--lab", "same", status=2
+    )
     assert "--host" in call("init", "libvirt", "--lab", "b", "--host", "a", status=2)
 
 
@@ -462,3 +480,35 @@ def test_workers_are_machines_of_one_kind_without_links(labs: Labs, environment:
     chosen = json.loads((labs.folder / environment / "chosen.json").read_text())
     assert {host["role"] for host in chosen["hosts"].values()} == {"worker"}
     assert len(chosen["hosts"]) == 3 and chosen["links"] == {}
+    call("up", environment, "--workers", "3", "--yes")
+    assert json.loads((labs.folder / environment / "chosen.json").read_text()) == chosen
+
+
+def test_another_number_of_workers_needs_another_lab_where_machines_have_ports(labs: Labs) -> None:
+    call("up", "local", "--workers", "2", "--yes")
+    chosen = (labs.folder / "local/chosen.json").read_text()
+    assert "longfat lab down local" in call("up", "local", "--workers", "3", "--yes", status=2)
+    assert (labs.folder / "local/chosen.json").read_text() == chosen
+
+
+def test_workers_do_not_end_a_ceiling_and_hosts_are_stated_once(labs: Labs) -> None:
+    folder = labs.lab("libvirt")
+    call("up", "libvirt", "--workers", "2", "--yes", "--max-hours", "5")
+    call("up", "libvirt", "--workers", "4", "--yes")
+    assert hours_of(folder) == pytest.approx(5, abs=0.1)
+    (folder / "lab.yaml").write_text(json.dumps(VARIABLES | {"hosts": {"one": {"role": "worker"}}}))
+    assert "--workers" in call("up", "libvirt", "--workers", "2", "--yes", status=2)
+
+
+def test_no_lab_is_said_and_an_example_is_no_machine(labs: Labs) -> None:
+    assert str(labs.folder) in call("list")
+    call("init", "aws")
+    assert call("list") == "aws: not up\n"
+
+
+def test_a_lab_without_a_known_key_is_up_and_the_error_begins_with_that(labs: Labs) -> None:
+    labs.program("ssh-keygen", "exit 1")
+    labs.lab("existing", {"tags": TAGS, "hosts": {"one": {"role": "worker", "ssh": {"address": "192.0.2.7"}}}})
+    output = call("up", "existing", status=3)
+    assert "inventory.json: the lab is up, but its hosts cannot be reached yet" in output
+    assert "one: unknown host key" in output and "then: longfat lab up existing" in output

@@ -93,7 +93,7 @@ def refuse_expired(changes: Changes, now: datetime, where: str) -> None:
         raise StudyError(
             f"the lab's expiry, {_utc(changes.expires)}, has passed",
             where=where,
-            hint="state a later tags.expires, or destroy the lab",
+            hint="state a later tags.expires, and --max-hours if an earlier command did, or destroy the lab",
         )
 
 

@@ -7,6 +7,7 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,8 +73,9 @@ class Terraform:
         return dict(json.loads(self._ask("show", "-json", "-no-color", str(self.folder / PLAN)).stdout))
 
     def apply(self) -> None:
-        """Apply the plan in the lab's folder; Terraform reports on the terminal. Raises RigError."""
-        argv = self._argv("apply", "-input=false", str(self.folder / PLAN))
+        """Apply the plan in the lab's folder; Terraform reports on standard output. Raises RigError."""
+        colour = () if sys.stdout.isatty() else ("-no-color",)
+        argv = self._argv("apply", "-input=false", *colour, str(self.folder / PLAN))
         with interrupts_for_child():
             done = subprocess.run(argv, env=self._environment(), stdin=subprocess.DEVNULL, umask=PRIVATE, check=False)
             status = done.returncode
