@@ -79,10 +79,10 @@ fmt: development
 stress KIND *OPTIONS: development
     @PYTHONPATH=tests:tests/unit:tests/fake python -m stress "$@"
 
-# Build the documentation as a site; a broken link is an error
+# Build the documentation as a site, with reports of all studies or of those named; a broken link is an error
 [group('build')]
-docs FOLDER=(justfile_directory() / "results/documentation"): development
-    @python '{{ justfile_directory() }}/docs/site/build.py' "$1" && echo "documentation: $1/index.html"
+docs FOLDER=(justfile_directory() / "results/documentation") *STUDIES: development
+    @python '{{ justfile_directory() }}/docs/site/build.py' "$@" && echo "documentation: $1/index.html"
 
 # Collect all inputs in a folder; on a machine without a network: LONGFAT_ARCHIVE=FOLDER ./just COMMAND
 [group('build')]

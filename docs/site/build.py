@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the documentation as a site: python docs/site/build.py FOLDER.
+"""Build the documentation as a site: python docs/site/build.py FOLDER [STUDY...].
 
 The site has the documents where the repository has them, so that their links work, and in ``results/`` a report of the
-committed evidence of each study, the kept cards, and a front page. A broken link ends the build. No network is needed.
+committed evidence of each study, or of those named, the kept cards, and a front page. A broken link ends the build. No
+network is needed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from longfat.report.card.page import draw_card, draw_matrix
 from longfat.report.front import write_front
 from longfat.report.report import REPORT
 from longfat.study.reference import reference as keys
+from longfat.study.schema.names import require
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -62,8 +64,10 @@ NAV = {
 """Order of the pages. A page that several patterns match is where the first pattern puts it."""
 
 
-def build(target: Path) -> int:
-    """Write the site and return the exit status of mkdocs."""
+def build(target: Path, names: Sequence[str]) -> int:
+    """Write the site with reports of the studies ``names``, by default of all; return the exit status of mkdocs."""
+    known = [*studies_in(ROOT / "experiments"), *studies_in(ROOT / "experiments" / "gallery")]
+    studies = [named(known, name) for name in names] or known
     with tempfile.TemporaryDirectory(prefix="longfat-docs-") as scratch:
         pages = Path(scratch) / "pages"
         assemble(pages)
@@ -81,8 +85,14 @@ def build(target: Path) -> int:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(SHIM, os.path.relpath(target / WORKER, path.parent)), encoding="utf-8")
     shutil.copyfile(HERE / WORKER, target / WORKER)
-    add_reports(target.resolve(), [*studies_in(ROOT / "experiments"), *studies_in(ROOT / "experiments" / "gallery")])
+    add_reports(target.resolve(), studies)
     return 0
+
+
+def named(studies: Sequence[StudyFolder], name: str) -> StudyFolder:
+    """Return the study of this name. Raises StudyError if there is none."""
+    require("study", name, [study.name for study in studies])
+    return next(study for study in studies if study.name == name)
 
 
 def add_reports(target: Path, studies: Sequence[StudyFolder]) -> None:
@@ -151,4 +161,4 @@ def nav(pages: Path) -> Iterator[dict[str, list[str]]]:
 
 
 if __name__ == "__main__":
-    sys.exit(build(Path(sys.argv[1])))
+    sys.exit(build(Path(sys.argv[1]), sys.argv[2:]))

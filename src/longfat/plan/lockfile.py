@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
 
 from longfat.plan.model import Plan
@@ -73,15 +74,20 @@ def read_lock(path: Path) -> Plan:
     except UnicodeDecodeError as error:
         raise _damaged(path, "it is not ASCII text") from error
     try:
-        data = json.loads(text)
-        plan = Plan.from_dict(data)
+        return _plan_of(text)
     except KeyError as error:
         raise _damaged(path, f"{error} is missing") from error
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
+
+
+@lru_cache(maxsize=1)  # dataset and report read the same lock, and 1,000 runs take seconds
+def _plan_of(text: str) -> Plan:
+    data = json.loads(text)
+    plan = Plan.from_dict(data)
     # Compared as text, because an older lock lacks later fields.
     if f"{canonical_json(data)}\n" != text:
-        raise _damaged(path, "it is not in canonical form")
+        raise ValueError("it is not in canonical form")
     return plan
 
 
