@@ -20,6 +20,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from longfat.backends.hosts import open_backend as open_hosts
 from longfat.backends.testbed.folder import lab_folder
 from longfat.backends.testbed.inventory import read_inventory
 from longfat.backends.testbed.provision import lifecycle, local, terraform
@@ -504,6 +505,17 @@ def test_no_lab_is_said_and_an_example_is_no_machine(labs: Labs) -> None:
     assert str(labs.folder) in call("list")
     call("init", "aws")
     assert call("list") == "aws: not up\n"
+
+
+@pytest.mark.usefixtures("farm")
+def test_the_name_of_a_lab_belongs_behind_its_option() -> None:
+    assert "hint: --lab farm" in call("down", "farm", status=2)
+    assert "longfat lab up ENVIRONMENT --lab nonesuch" in call("provision", "--lab", "nonesuch", status=3)
+
+
+def test_a_lab_of_workers_is_no_lab_of_hosts(farm: Path) -> None:
+    with pytest.raises(StudyError, match="has workers"):
+        open_hosts("hosts", lambda line: None, farm)
 
 
 def test_a_lab_without_a_known_key_is_up_and_the_error_begins_with_that(labs: Labs) -> None:
