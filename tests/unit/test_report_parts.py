@@ -58,6 +58,7 @@ def verdict(claim: str, where: str = "Results", word: str = "reproduced", *evide
 def test_question_and_causes_are_taken_from_the_readme() -> None:
     readme = read_readme(README, ["fair-share", "far", "else"])
     assert readme.question == "<p>The paper asks a question.</p>"
+    assert read_readme(README, [], cited=False).question.endswith(f"</p>\n{readme.question}")
     (fair,) = readme.of("fair-share")
     assert "the queue, see. Also" in fair.text and "&lt;b&gt;" in fair.text and "href" not in fair.text
     assert [cause.text[:20] for cause in readme.of("far")] == [fair.text[:20], "<p>Some other text a"]

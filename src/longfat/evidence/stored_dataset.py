@@ -8,7 +8,7 @@ that scenario and repetition.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -99,6 +99,10 @@ class Ground:
     def profile(self) -> str:
         """The profile's name."""
         return self.planned.profile
+
+    def has_runs_of(self, experiments: Collection[str]) -> bool:
+        """Whether there is a run of one of the experiments."""
+        return any(rows and self.planned.scenarios[name].experiment in experiments for name, rows in self.rows.items())
 
     @property
     def repetitions(self) -> str:

@@ -23,6 +23,7 @@ from longfat.relations.judge import Verdict
 from longfat.relations.outcomes import Word
 from longfat.report.inline import inlined
 from longfat.study.models import Header
+from longfat.study.study import Study
 
 BEYOND_HEADING = "Beyond the paper: how far the results depend on what it does not state"
 FILES = ("csv", "svg", "pdf", "png")
@@ -88,7 +89,7 @@ def figure_views(
         view = FigureView(
             figure=figure,
             content=content,
-            why=f"{figure.artifact} has not been drawn" if missing else why_empty(plan, study, figure),
+            why=_how_to_draw(study, figure) if missing else why_empty(plan, study, figure),
             claims=about,
             made_with="" if content and content.profile else _made_with(plan, drawn_in),
             experiments=tuple(one for one in drawn_in if any(run.experiment == one for run in plan.runs)),
@@ -125,15 +126,16 @@ def _inline(svg: str, figure: Figure) -> str:
 
 
 def _committed(figure: Figure, plan: Plan, evidence: Evidenced) -> Content | None:
-    """Return the content from the committed runs of the first profile with data, which have no samples for curves.
+    """Return the content from the committed runs of the first profile with such runs and data, without samples.
 
     Only runs of the results' own backend: the report of a simulator shows no numbers of a kernel.
     """
-    for ground in evidence.grounds if evidence.backend == plan.pins.get("backend") else ():
+    experiments = {*figure.experiments(evidence.study)} if figure.kind != "topology" else set()
+    grounds = evidence.grounds if evidence.backend == plan.pins.get("backend") else ()
+    for ground in sorted(grounds, key=lambda one: not one.has_runs_of(experiments)):
         sources = Sources(ground.grounds, plan)
         if data := data_of(sources, figure):
-            of_runs = figure.kind != "topology" and figure.experiments(sources.study)
-            profile = ground.profile if of_runs else ""
+            profile = ground.profile if ground.has_runs_of(experiments) else ""
             if figure.is_table:
                 rows = tuple(tuple(map(str, row)) for row in data.rows)
                 return Content(headings=data.columns, rows=rows, profile=profile)
@@ -142,12 +144,17 @@ def _committed(figure: Figure, plan: Plan, evidence: Evidenced) -> Content | Non
     return None
 
 
+def _how_to_draw(study: Study, figure: Figure) -> str:
+    return f"Its runs are not in these results: ./just reproduce {study.header.study} --only {figure.artifact}"
+
+
 def _made_with(plan: Plan, experiments: Sequence[str]) -> str:
-    """Return the number of runs behind a figure, and their kernels; "" without runs."""
+    """Return the number of runs behind a figure, and their kernels; "" without runs or kernels, as in the evidence."""
     runs = [run for run in plan.runs if run.experiment in experiments]
     kernels: dict[str, None] = {}
     for run in runs:
-        digest, source = run.spec.pins.get("kernel", "none"), plan.source_of(run)
-        kernels[f"kernel {digest[:12]}" + (f" ({source})" if source else "")] = None
+        if digest := run.spec.pins.get("kernel"):
+            source = plan.source_of(run)
+            kernels[f"kernel {digest[:12]}" + (f" ({source})" if source else "")] = None
     noun = "run" if len(runs) == 1 else "runs"
-    return f"{len(runs)} {noun} of {', '.join(experiments)}; {', '.join(kernels)}" if runs else ""
+    return f"{len(runs)} {noun} of {', '.join(experiments)}; {', '.join(kernels)}" if kernels else ""

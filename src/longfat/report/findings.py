@@ -50,7 +50,8 @@ def answer(counts: Counts, nouns: tuple[str, str], causes: Causes) -> Iterator[s
     yield sentence(counts, nouns)
     if known := sum(len(own) for cause, own in causes if cause):
         failed = sum(len(own) for _, own in causes)
-        number = "the one" if failed == 1 else f"all {failed}" if known == failed else f"{known} of the {failed}"
+        every = {1: "the one", 2: "both"}.get(failed, f"all {failed}")
+        number = every if known == failed else f"{known} of the {failed}"
         verb = "is" if failed == 1 else "are"
         yield f"The README has a cause, or a guess at it, of {number} that {verb} not reproduced, checks included."
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The quoted parts of a study's README.md and notes.md: the question, and causes of verdicts.
 
-The question is the text between the citation below the first heading and the first table or further heading. A cause
-is a row of the table of what differs, unless its state is "open", or a paragraph or an item that names a claim in
-backticks; if a text has the name in bold, texts that only mention it do not count. Sections about another stack,
+The question is the text between the first heading and the first table or further heading, without a paper's citation.
+A cause is a row of the table of what differs, unless its state is "open", or a paragraph or an item that names a claim
+in backticks; if a text has the name in bold, texts that only mention it do not count. Sections about another stack,
 parameters or deviations give no cause.
 """
 
@@ -54,13 +54,13 @@ class Readme:
 
 def quoted(folder: StudyFolder, claims: Iterable[str]) -> Readme:
     """Return the quoted parts of a study's README and of its notes. Raises StudyError if they cannot be read."""
-    return read_readme(folder.text_of(README), claims, folder.text_of(NOTES))
+    return read_readme(folder.text_of(README), claims, folder.text_of(NOTES), cited=folder.header.paper is not None)
 
 
-def read_readme(text: str, claims: Iterable[str], notes: str = "") -> Readme:
-    """Return the quoted parts of a study's README and of its notes, from their texts."""
+def read_readme(text: str, claims: Iterable[str], notes: str = "", *, cited: bool = True) -> Readme:
+    """Return the quoted parts of a study's README, whose first paragraph may be a citation, and of its notes."""
     blocks = list(_blocks(_COMMENT.sub("", text)))
-    intro = [text for heading, text in blocks if heading is None][1:]  # after the citation
+    intro = [text for heading, text in blocks if heading is None][cited:]
     blocks += _blocks(_COMMENT.sub("", notes))
     reasons = [text for heading, text in blocks if heading is not None and not _ELSEWHERE.search(heading)]
     return Readme(_html(intro), tuple(_causes(reasons, tuple(claims))))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dask's scheduler and worker without their HTTP servers, which would publish the state of a study."""
+"""Dask's scheduler and worker without their HTTP servers, which would publish the state of a study.
+
+Nor do they sample their own stacks and watch their event loops, which takes 4 % of a CPU, and half of an emulated one.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,12 @@ import signal
 import threading
 from typing import Any
 
+import dask.config
 from distributed import Scheduler, Worker
 
 END_S = 10.0  # longest time from the loss of the scheduler, or a signal, to the end of the process
+
+dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"})
 
 
 class QuietScheduler(Scheduler):
