@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,10 +21,8 @@ from longfat.backends.hosts import open_backend as open_hosts
 from longfat.backends.testbed.folder import lab_folder
 from longfat.backends.testbed.inventory import read_inventory
 from longfat.backends.testbed.provision import lifecycle, local, terraform
-from longfat.backends.testbed.provision.changes import Changes, Price, describe, read_changes
 from longfat.backends.testbed.provision.existing import inventory_of
 from longfat.backends.testbed.provision.labs import ENVIRONMENTS, use_lab
-from longfat.backends.testbed.provision.terraform import interrupts_for_child
 from longfat.builds.kernel import KernelBuild
 from longfat.cli import app
 from longfat.cli import lab as verbs
@@ -227,24 +222,6 @@ def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: py
         assert "odd" in call("sweep", "--yes", status=3)
 
 
-def test_the_cost_until_the_expiry_is_computed_from_the_price_of_an_hour() -> None:
-    now = datetime(2030, 1, 1, tzinfo=UTC)
-    changes = Changes((), (), datetime(2030, 1, 2, tzinfo=UTC))
-    assert "60.00 EUR" in str(list(describe(changes, Price(2.5, "EUR"), now, rented=True)))
-
-
-def test_a_plan_is_read_by_its_actions() -> None:
-    actions = {"a": "no-op", "b": "create", "c": "delete create", "d": "create delete", "e": "update", "f": "delete"}
-    values = {"before": {"tag": 1, "image": "a"}, "after": {"tag": 1, "image": "b"}}
-    plan = {
-        "resource_changes": [
-            {"address": name, "change": {"actions": how.split()} | (values if how == "update" else {})}
-            for name, how in actions.items()
-        ]
-    }
-    assert read_changes(plan).resources == (("+", "b"), ("-/+", "c"), ("-/+", "d"), ("~", "e (image)"), ("-", "f"))
-
-
 def test_a_local_lab_needs_no_variables_and_leaves_nothing(labs: Labs) -> None:
     call("up", "local", "--yes")
     folder = labs.folder / "local"
@@ -320,15 +297,6 @@ def test_a_lab_in_use_by_a_study_or_another_command_is_not_destroyed(farm: Path)
         with pytest.raises(RigError), use_lab(farm):
             pass
     assert (farm / "inventory.json").exists()
-
-
-def test_an_interrupt_ends_the_program_in_the_foreground_and_its_end_is_awaited(tmp_path: Path) -> None:
-    script = f'trap "touch {tmp_path}/ended; exit 7" INT; kill -INT $PPID; kill -INT $$; sleep 5'
-    with interrupts_for_child():
-        assert subprocess.run(["/bin/sh", "-c", script], check=False).returncode == 7
-    assert (tmp_path / "ended").exists()
-    with pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)
 
 
 @pytest.fixture
@@ -438,7 +406,7 @@ def test_workers_are_written_by_their_addresses(labs: Labs) -> None:
     assert second["ssh"]["address"] == "192.0.2.8"
     assert "--host" in call("init", "existing", "--lab", "b", "--host", "a b", status=2)
     call("init", "existing", "--lab", "same", "--host", "192.0.2.8", "--host", "192.0.2.8:22")
-    assert "hosts.worker2.ssh: address and port are those of worker1" in call(
+    assert "hosts.worker2.ssh: worker1 has the same address and port" in call(
         "up", "existing", "--lab", "same", status=2
     )
     assert "--host" in call("init", "libvirt", "--lab", "b", "--host", "a", status=2)

@@ -47,7 +47,7 @@ def _shared_doors(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
     for host in hosts:
         other = names.setdefault((host["ssh"]["address"], host["ssh"]["port"]), host["name"])
         if other != host["name"]:
-            yield Finding(("hosts", host["name"], "ssh"), f"address and port are those of {other}")
+            yield Finding(("hosts", host["name"], "ssh"), f"{other} has the same address and port")
 
 
 def _lay_tunnels(hosts: list[dict[str, Any]], tunnels: list[str]) -> None:
