@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from longfat.builds.packages import missing_packages
+from longfat.builds.programs import missing_packages
 
 IMAGES = Path(__file__).parents[1] / "images"
 

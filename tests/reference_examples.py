@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from longfat.study.reference import reference
+from longfat.study.study_schema import reference
 from longfat.study.traffic import SECTIONS
 
 _SECTION = re.compile(r"^## `([^\n]+)`\n\n\|.*?\n\n(?:```yaml\n(.*?)```\n)?", re.MULTILINE | re.DOTALL)

@@ -19,7 +19,7 @@ from needs import refuse
 from longfat.backends import hosts
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
-from longfat.execute.idle_cpu import wait_for_idle_cpu
+from longfat.execute.study import wait_for_idle_cpu
 from longfat.guest.counters import PRESSURE, pressure_us
 from longfat.system.errors import RigError
 

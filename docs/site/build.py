@@ -29,8 +29,8 @@ from longfat.report.card.document import FILE, card_document
 from longfat.report.card.page import draw_card, draw_matrix
 from longfat.report.front import write_front
 from longfat.report.report import REPORT
-from longfat.study.reference import reference as keys
 from longfat.study.schema.names import require
+from longfat.study.study_schema import reference as keys
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

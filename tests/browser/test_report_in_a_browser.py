@@ -32,7 +32,7 @@ from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.execute.results import open_results
-from longfat.report.card.candidate import UNKNOWN
+from longfat.report.card.card import UNKNOWN
 from longfat.report.card.document import card_document
 from longfat.report.card.page import draw_card
 from longfat.report.front import write_front

@@ -25,7 +25,7 @@ from fake_backend import FakeBackend
 from longfat.backends.testbed.connect.answers import checked, read_message
 from longfat.backends.testbed.inventory import Host
 from longfat.execute.attempt import Attempt, attempt_run
-from longfat.execute.record.archive import pack, receive
+from longfat.execute.record.merge import pack, receive
 from longfat.system.errors import LongfatError
 
 LONG_S = 30.0

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from longfat.backends.hosts import agent_code
 from longfat.backends.testbed.agent.serve import Lines
-from longfat.backends.testbed.connect.code import agent_code
 from longfat.guest import program
 
 

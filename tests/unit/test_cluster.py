@@ -23,10 +23,9 @@ from longfat.backends import collect
 from longfat.execute.attempt import Attempt, Outcome
 from longfat.execute.cluster import kubernetes
 from longfat.execute.cluster.places import CHECKOUT, Host, Kubernetes, Place, Scheduler, Slurm, Ssh, read_place
-from longfat.execute.cluster.remote import Remote
-from longfat.execute.cluster.session import Need, open_session, pem_of, worker_words
+from longfat.execute.cluster.session import Need, Remote, open_session, pem_of, worker_words
 from longfat.execute.cluster.worker import execute_attempt
-from longfat.execute.record.archive import pack, receive
+from longfat.execute.record.merge import pack, receive
 from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute

@@ -15,8 +15,7 @@ import yaml
 from longfat.cli.evaluate import SHIPPED, TABLE, in_order, table_of
 from longfat.data.study_folder import StudyFolder
 from longfat.plan import Plan, build_plan
-from longfat.report.card.candidate import QLOG, UNKNOWN, candidate
-from longfat.report.card.card import COMPARED, Card, Cell, Judgement, read_cards, write_card
+from longfat.report.card.card import COMPARED, QLOG, UNKNOWN, Card, Cell, Judgement, candidate, read_cards, write_card
 from longfat.report.card.document import FILE, CardDocument, card_document
 from longfat.report.card.page import Column, draw_card, report_of, strip
 from longfat.study.catalog.ccas import CCAS

@@ -13,10 +13,9 @@ from conftest import delay_spec, plan_of
 from fake_backend import FakeBackend, Fault
 
 from longfat.execute import study
-from longfat.execute.idle_cpu import wait_for_idle_cpu
 from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
-from longfat.execute.study import Summary, execute
+from longfat.execute.study import Summary, execute, wait_for_idle_cpu
 from longfat.plan.model import PlannedRun
 from longfat.system.errors import RigError
 from longfat.system.events import Event, Kind

@@ -16,8 +16,7 @@ from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
 from longfat.relations.headlines import HEADLINE_WORDS, word_of
-from longfat.report.findings import sentence
-from longfat.report.headlines import headline_rows
+from longfat.report.findings import headline_rows, sentence
 from longfat.report.report import write_report
 from longfat.system.errors import StudyError
 

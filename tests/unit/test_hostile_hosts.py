@@ -24,7 +24,7 @@ from longfat.backends.testbed.connect.answers import HostFailed, checked, read_m
 from longfat.backends.testbed.connect.connection import Connections
 from longfat.backends.testbed.connect.join import join_parts
 from longfat.execute.attempt import Outcome
-from longfat.execute.cluster.remote import _understood
+from longfat.execute.cluster.session import _understood
 from longfat.system.errors import RigError
 
 CARD = {"card": "eth1", "address": "02:00:00:00:00:01", "max_mtu_bytes": 9000, "carrier": True, "speed_bps": None}

@@ -16,7 +16,7 @@ from stress import studies
 from test_no_traceback import CHANCES, ROUNDS, Play
 from tiny_study import call
 
-from longfat.report.crate.pack import copy_study
+from longfat.report.crate import copy_study
 from longfat.report.page import POLICY, render
 from longfat.report.readme import read_readme
 from longfat.study.expressions import MOST_LEVELS, ExpressionError, parse

@@ -24,11 +24,10 @@ from longfat.backends.testbed.connect.connection import (
     read_clock,
     ssh_command,
 )
-from longfat.backends.testbed.connect.paths import BuiltRun, missed_round_trips, subtract_cables
-from longfat.backends.testbed.connect.placement import place
+from longfat.backends.testbed.connect.placement import BuiltRun, missed_round_trips, place, subtract_cables
 from longfat.backends.testbed.inventory import Host, Inventory, read_inventory
 from longfat.backends.testbed.provision.existing import inventory_of
-from longfat.cli.lab_needs import needs
+from longfat.cli.plan import needs
 from longfat.cli.study import Choices, find_study, resolve
 from longfat.guest.host_kernel import FEATURES
 from longfat.plan import Plan

@@ -10,8 +10,8 @@ from evidenced import copied, printed, repository
 from fabricated_results import MANIFEST
 
 from longfat.backends.registry import open_backend
+from longfat.cli.evidence import identify_unknown, print_conditions
 from longfat.cli.fill import Wanted
-from longfat.cli.identify import identify_unknown, print_conditions
 from longfat.evidence.baselines import FOLDER, Combination, begin, write_baseline
 from longfat.system.errors import StudyError
 

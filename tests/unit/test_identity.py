@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longfat.backends.testbed.connect import code
+from longfat.backends import hosts
 from longfat.system.identity import canonical, code_identity, package_sources
 
 # Its digest was the same under 3.11, 3.12 and 3.13.
@@ -69,6 +69,6 @@ def test_an_identity_covers_the_names_of_the_files(tmp_path: Path) -> None:
 
 
 def test_no_code_with_an_identity_reads_docstrings() -> None:
-    texts = [path.read_text(encoding="utf-8") for path in package_sources(code.MODULES)]
+    texts = [path.read_text(encoding="utf-8") for path in package_sources(hosts.MODULES)]
     assert len(texts) > 30
     assert not any("__doc__" in text for text in texts)

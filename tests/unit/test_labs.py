@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from longfat.backends.hosts import open_backend as open_hosts
 from longfat.backends.testbed.folder import lab_folder
 from longfat.backends.testbed.inventory import read_inventory
-from longfat.backends.testbed.provision import lifecycle, local, terraform
+from longfat.backends.testbed.provision import lifecycle, terraform, variables
 from longfat.backends.testbed.provision.existing import inventory_of
 from longfat.backends.testbed.provision.labs import ENVIRONMENTS, use_lab
 from longfat.builds.kernel import KernelBuild
@@ -74,8 +74,8 @@ def labs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Labs:
     made.program("ssh-keygen", key)
     monkeypatch.setenv("LONGFAT_LABS", str(made.folder))
     monkeypatch.setenv("PATH", f"{made.programs}:/usr/bin:/bin")
-    monkeypatch.setattr(local, "build_disk", lambda say: Path("/nowhere/disk.raw"))
-    monkeypatch.setattr(local, "FOLDER_BYTES", 1000)
+    monkeypatch.setattr(variables, "build_disk", lambda say: Path("/nowhere/disk.raw"))
+    monkeypatch.setattr(variables, "FOLDER_BYTES", 1000)
     return made
 
 

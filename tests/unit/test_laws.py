@@ -19,7 +19,7 @@ from longfat.metrics.data import FlowRows, NoValue, Point, Points, Samples
 from longfat.metrics.quantities import Pool, Selection
 from longfat.metrics.registry import metric
 from longfat.relations import formulas
-from longfat.relations.points import farthest, places
+from longfat.relations.ranking import farthest, places
 
 laws = own_metrics("_laws")
 RTT_US = 20_000.0

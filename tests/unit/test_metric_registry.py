@@ -15,7 +15,7 @@ from fabricated_results import write_results, write_study
 
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
-from longfat.evidence.required_values import build_valid
+from longfat.evidence.collect import build_valid
 from longfat.metrics import METRICS
 from longfat.metrics.data import FlowRows, OutOfBounds
 from longfat.metrics.definitions import definition_digest

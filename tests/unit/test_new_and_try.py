@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from longfat.cli import app
-from longfat.cli.chart import ROWS, lines_of
 from longfat.cli.study import Choices, require_effects, resolve
 from longfat.cli.trial import QUEUES, read_trial
+from longfat.cli.try_ import ROWS, lines_of
 from longfat.data.study_folder import StudyFolder
 from longfat.study.load import load_study
 from longfat.study.traffic.own import PROGRAM

@@ -14,7 +14,7 @@ import pytest
 from fabricated_results import make_results, write_study
 
 from longfat.data.study_folder import StudyFolder
-from longfat.report.crate.pack import copy_study, pack
+from longfat.report.crate import copy_study, pack
 from longfat.system.errors import RecordError, RigError
 from longfat.system.identity import KernelSource
 

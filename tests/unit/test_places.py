@@ -22,7 +22,7 @@ from test_bootstrap import machine as machine
 
 from longfat.backends import virtual
 from longfat.builds.kernel import _Runner
-from longfat.system import holders
+from longfat.system import store
 from longfat.system.errors import RigError
 from longfat.system.locks import hold
 from longfat.system.store import in_cache
@@ -70,11 +70,11 @@ def test_a_lock_that_is_held_is_named_with_its_holder_to_whoever_waits(
 ) -> None:
     code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, 2); print(flush=True); sys.stdin.read()"
     words = [sys.executable, "-c", code, str(tmp_path / "lock")]
-    monkeypatch.setattr(holders, "LONG_S", 0.0)
+    monkeypatch.setattr(store, "LONG_S", 0.0)
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdin is not None and other.stdout is not None and other.stdout.readline()
         name = f"process {other.pid} ({sys.executable}"
-        assert holders.holder(tmp_path / "lock").startswith(name)
+        assert store.holder(tmp_path / "lock").startswith(name)
 
         def announced(text: str) -> int:  # then the holder ends
             assert other.stdin is not None
@@ -84,9 +84,9 @@ def test_a_lock_that_is_held_is_named_with_its_holder_to_whoever_waits(
 
         seen: list[str] = []
         monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=announced))
-        with holders.hold_patiently(tmp_path / "lock"):
+        with store.hold_patiently(tmp_path / "lock"):
             assert name in seen[0]
-    assert holders.holder(tmp_path / "lock") == "another process"
+    assert store.holder(tmp_path / "lock") == "another process"
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o600), (0o002, 0o660), (0o000, 0o666), (0o077, 0o600)])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longfat.dataset.parse import _observed
-from longfat.execute.record.measured import is_measured
+from longfat.execute.record.bundle import is_measured
 from longfat.spec.runspec import Probes, Program, RunSpec
 from longfat.study.traffic.qlog import COLUMNS, TABLE, is_qlog, read_qlogs
 from longfat.system.errors import RecordError

@@ -14,8 +14,7 @@ from conftest import delay_spec
 from typer.testing import CliRunner, Result
 
 from longfat.cli import app
-from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus, run_folder_name
-from longfat.execute.record.measured import measured_digest
+from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus, measured_digest, run_folder_name
 from longfat.execute.record.merge import Joined, merge_records
 from longfat.execute.record.verify import find_records, read_record, remove_leftovers
 from longfat.system.errors import RecordError

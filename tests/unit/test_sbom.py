@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from longfat.builds.sbom import sbom
+from longfat.builds.oci import sbom
 
 STATUS = """\
 Package: libstdc++6

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from longfat.backends.testbed.provision.changes import Changes, Price, describe, read_changes
-from longfat.backends.testbed.provision.terraform import interrupts_for_child
+from longfat.backends.testbed.provision.terraform import Changes, Price, describe, interrupts_for_child, read_changes
 
 
 def test_the_cost_until_the_expiry_is_computed_from_the_price_of_an_hour() -> None:

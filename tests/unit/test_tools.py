@@ -14,7 +14,7 @@ import pytest
 from longfat.backends.testbed.provision import terraform
 from longfat.backends.testbed.provision.labs import MODULES
 from longfat.cli import version
-from longfat.system.tools import environment_without, git
+from longfat.system.processes import environment_without, git
 
 ROOT = Path(__file__).parents[2]
 WHO = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")

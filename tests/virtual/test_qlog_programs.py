@@ -19,7 +19,7 @@ from longfat.dataset.parse import parse_run
 from longfat.metrics.data import NoValue, RunData
 from longfat.metrics.registry import METRICS
 from longfat.plan import build_plan
-from longfat.report.card.candidate import candidate
+from longfat.report.card.card import candidate
 from longfat.spec.gates import Evidence
 from longfat.study.traffic import misses
 

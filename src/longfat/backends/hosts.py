@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import tempfile
 import time
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +23,9 @@ from longfat.backends.collect import unpack
 from longfat.backends.protocol import Capabilities, Feature, Traits
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.testbed.connect.answers import understood
-from longfat.backends.testbed.connect.code import agent_code, code_digest
 from longfat.backends.testbed.connect.connection import Clock, Connections, drift_ns
 from longfat.backends.testbed.connect.join import join_achieved, join_parts
-from longfat.backends.testbed.connect.paths import BuiltRun, missed_round_trips, subtract_cables
-from longfat.backends.testbed.connect.placement import Placement, place
+from longfat.backends.testbed.connect.placement import BuiltRun, Placement, missed_round_trips, place, subtract_cables
 from longfat.backends.testbed.inventory import WORKER, Inventory, read_inventory
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.host_kernel import FEATURES, needed_features
@@ -34,6 +34,30 @@ from longfat.spec.gates import Evidence, Gate
 from longfat.spec.gates.settings import mtu_holds, offloads_hold, queue_holds, rate_and_delay_hold, sysctls_hold
 from longfat.spec.runspec import Ping, RunSpec, Udp, Web
 from longfat.system.errors import RigError, StudyError
+from longfat.system.identity import PACKAGE, code_identity, package_sources
+
+MODULES = (
+    *("__init__.py", "spec/__init__.py", "spec/plain.py", "spec/links.py", "spec/runspec.py", "spec/network.py"),
+    *("system/__init__.py", "system/locks.py", "system/parent.py", "system/errors.py", "guest"),
+    *("backends/__init__.py", "backends/testbed/__init__.py", "backends/testbed/agent"),
+)
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in the format
+
+
+def agent_code() -> bytes:
+    """Return the archive: the same bytes for the same sources."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in package_sources(MODULES):
+            name = zipfile.ZipInfo(f"longfat/{path.relative_to(PACKAGE)}", EPOCH)
+            archive.writestr(name, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def code_digest() -> str:
+    """Return the identity of the sources in the archive: SHA-256 (hex) over their behaviour."""
+    return code_identity(PACKAGE, package_sources(MODULES))
+
 
 TRAITS = {
     "hosts": Traits(

@@ -19,8 +19,7 @@ from pathlib import Path
 
 from longfat.builds.apt import apt_options, source_lines
 from longfat.builds.listing import sha256_of
-from longfat.builds.packages import list_entries
-from longfat.builds.programs import run_program
+from longfat.builds.programs import list_entries, run_program
 from longfat.system.errors import RigError
 
 CHECKOUT = Path(__file__).resolve().parents[3]

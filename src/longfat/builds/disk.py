@@ -18,8 +18,7 @@ from pathlib import Path
 
 from longfat.builds.apt import source_lines
 from longfat.builds.image import RECIPE_FOLDER as IMAGES
-from longfat.builds.packages import list_entries, require_programs
-from longfat.builds.programs import run_program
+from longfat.builds.programs import list_entries, require_programs, run_program
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
 from longfat.system.store import keep

@@ -22,11 +22,9 @@ from typing import Literal
 from longfat.builds.apt import source_lines
 from longfat.builds.archive import archived
 from longfat.builds.listing import entries, listing_digest, sha256_of
-from longfat.builds.packages import list_entries
-from longfat.builds.programs import run_program
-from longfat.system.cache import cache_folder
+from longfat.builds.programs import list_entries, run_program
+from longfat.system.cache import HOME, cache_folder
 from longfat.system.errors import RigError
-from longfat.system.home import HOME
 from longfat.system.store import keep
 
 RECIPE_FOLDER = HOME / "images"

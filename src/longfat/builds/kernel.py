@@ -24,13 +24,12 @@ from longfat.builds.archive import archived
 from longfat.builds.kernel_recipe import KERNELS_FOLDER, Recipe
 from longfat.builds.kernel_source import Source, find_source, pack, tree_source
 from longfat.builds.kernel_targets import GUEST, Target
-from longfat.builds.packages import require_packages
+from longfat.builds.programs import require_packages
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, Tree
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError
 from longfat.system.files import file_sha256
-from longfat.system.holders import hold_patiently
-from longfat.system.store import in_cache, keep
+from longfat.system.store import hold_patiently, in_cache, keep
 
 FORMAT = 1
 SIZE = "2 GB"  # during the build

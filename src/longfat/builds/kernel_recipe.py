@@ -14,8 +14,8 @@ from pathlib import Path
 
 from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import GUEST, Target
+from longfat.system.cache import HOME
 from longfat.system.errors import RigError
-from longfat.system.home import HOME
 
 KERNELS_FOLDER = HOME / "kernels"
 _NUMBER = 4

@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole testbed as a container image, built by buildah from ``images/Containerfile``.
 
-Owns the build context ``userland``: this machine's part of the cache folder, and the Python packages.
+Owns the build context ``userland``: this machine's part of the cache folder, the Python packages, the list of
+components (SBOM), and the copyright notices.
 """
 
 from __future__ import annotations
 
+import email
+import hashlib
 import json
 import os
 import shutil
 import sys
+import tarfile
+import tempfile
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from longfat.builds.copyright import add_copyright_files
-from longfat.builds.image import RECIPE_FOLDER, ImageBuild, read_recipe
+from longfat.builds.image import RECIPE_FOLDER, ImageBuild, ImageRecipe, read_recipe, write_userland
 from longfat.builds.kernel_targets import KIT
 from longfat.builds.listing import listing_digest
-from longfat.builds.packages import require_packages
-from longfat.builds.programs import run_program
-from longfat.builds.sbom import sbom
+from longfat.builds.programs import require_packages, run_program
 from longfat.system.cache import cache_folder
+from longfat.system.errors import RigError
 from longfat.system.store import keep
 
 CHECKOUT = RECIPE_FOLDER.parent
@@ -111,3 +117,96 @@ def _install(target: Path) -> None:
         record.unlink()
     for tests in (*target.glob("**/tests"), target / "pyarrow/include"):
         shutil.rmtree(tests, ignore_errors=True)
+
+
+DOCUMENTS = "usr/share/doc"
+
+
+def add_copyright_files(userland: Path, recipe: ImageRecipe, packages: Iterable[str]) -> None:
+    """Write ``usr/share/doc/PACKAGE/copyright`` of all packages into ``userland``, from a second, whole userland.
+
+    Packages of one source may share a file by a link. Raises RigError with the packages that have none.
+    """
+    with tempfile.TemporaryDirectory(prefix="documents-", dir=userland.parent) as scratch:
+        tar = Path(scratch) / "whole.tar"
+        write_userland(replace(recipe, path_excludes=()), tar)
+        names = Path(scratch) / "names"
+        with tarfile.open(tar) as files:
+            names.write_text("".join(f"{file.name}\n" for file in files if _wanted(file)))
+        run_program("tar", "-x", f"-f{tar}", f"-C{userland}", "--no-same-owner", f"--files-from={names}")
+    lacking = [name for name in packages if not (userland / DOCUMENTS / name / "copyright").is_file()]
+    if lacking:
+        raise RigError(f"no copyright file of {', '.join(lacking)}", hint="remove the cached image, and build it again")
+
+
+def _wanted(file: tarfile.TarInfo) -> bool:
+    folder, _, name = file.name.removeprefix("./").rpartition("/")
+    return (name == "copyright" and folder.startswith(f"{DOCUMENTS}/")) or (file.issym() and folder == DOCUMENTS)
+
+
+UNKNOWN = "NOASSERTION"
+WHOLE = "SPDXRef-longfat"
+
+
+def sbom(userland: Path, python: Path, version: str, epoch: int) -> str:
+    """Return the text of an SPDX document, equal for equal inputs.
+
+    ``userland`` has dpkg's status, ``python`` the folders ``*.dist-info``. The licences of Debian's packages are not
+    stated, because dpkg does not know them.
+    """
+    found = sorted([*_debian(userland), *_python(python)], key=lambda one: str(one["SPDXID"]))
+    own = _package("longfat", version, "Apache-2.0", f"pkg:generic/longfat@{version}") | {"SPDXID": WHOLE}
+    content = hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+    contained = (
+        {"spdxElementId": WHOLE, "relationshipType": "CONTAINS", "relatedSpdxElement": one["SPDXID"]} for one in found
+    )
+    document = {
+        "spdxVersion": "SPDX-2.3",
+        "dataLicense": "CC0-1.0",
+        "SPDXID": "SPDXRef-DOCUMENT",
+        "name": f"longfat-{version}",
+        "documentNamespace": f"https://longfat.invalid/spdx/{version}/{content}",
+        "creationInfo": {
+            "created": datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "creators": [f"Tool: longfat-{version}"],
+        },
+        "packages": [own, *found],
+        "relationships": [
+            {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": WHOLE},
+            *contained,
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _package(name: str, version: str, licence: str, purl: str) -> dict[str, Any]:
+    letters = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in f"{purl[4:]}")
+    return {
+        "SPDXID": f"SPDXRef-{letters}",
+        "name": name,
+        "versionInfo": version,
+        "downloadLocation": UNKNOWN,
+        "filesAnalyzed": False,
+        "licenseConcluded": UNKNOWN,
+        "licenseDeclared": licence,
+        "copyrightText": UNKNOWN,
+        "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl}],
+    }
+
+
+def _debian(userland: Path) -> Iterator[dict[str, Any]]:
+    for entry in (userland / "var/lib/dpkg/status").read_text(encoding="utf-8").strip().split("\n\n"):
+        about = email.message_from_string(entry)
+        if about["Status"].endswith(" installed"):
+            name, version = about["Package"], about["Version"]
+            escaped = version.replace("+", "%2B").replace(":", "%3A")
+            purl = f"pkg:deb/debian/{name.replace('+', '%2B')}@{escaped}?arch={about['Architecture']}"
+            yield _package(name, version, UNKNOWN, purl)
+
+
+def _python(folder: Path) -> Iterator[dict[str, Any]]:
+    for file in sorted(folder.glob("*.dist-info/METADATA")):
+        about = email.message_from_string(file.read_text(encoding="utf-8"))
+        name, version = about["Name"], about["Version"]
+        licence = about["License-Expression"] or UNKNOWN
+        yield _package(name, version, licence, f"pkg:pypi/{name.lower().replace('_', '-')}@{version}")

@@ -27,8 +27,7 @@ from longfat.cli.paths import repository_root, study_path
 from longfat.cli.run import execute_runs
 from longfat.cli.sample import print_mismatches, repeat, repeat_sample, rows_that_count
 from longfat.cli.study import find_study, known_baselines
-from longfat.execute.record.bundle import SUMS, run_folder_name
-from longfat.execute.record.measured import is_measured
+from longfat.execute.record.bundle import SUMS, is_measured, run_folder_name
 from longfat.execute.results import open_results
 from longfat.spec.runspec import CapturePoint, RunSpec
 from longfat.study.catalog.kernels import KERNELS

@@ -22,9 +22,9 @@ from longfat.metrics.reference import reference as metric_table
 from longfat.relations.claim_lint import without_oracle
 from longfat.relations.claims import ClaimsDocument, counted_claims
 from longfat.relations.headlines import HeadlinesDocument
-from longfat.study.reference import reference as key_tables
-from longfat.study.schema.json_schema import JsonSchema
+from longfat.study.schema.explain import JsonSchema
 from longfat.study.study_schema import conditional, json_schema
+from longfat.study.study_schema import reference as key_tables
 from longfat.system.errors import Problem, StudyError
 from longfat.system.trust import agree
 

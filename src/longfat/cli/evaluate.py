@@ -25,8 +25,7 @@ from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
-from longfat.report.card.candidate import candidate
-from longfat.report.card.card import Card, measure_card, read_cards, write_card
+from longfat.report.card.card import Card, candidate, measure_card, read_cards, write_card
 from longfat.report.card.document import FILE, CardDocument, card_document
 from longfat.report.card.page import draw_card, draw_matrix, matrix_text, report_of
 from longfat.report.report import write_report

@@ -23,9 +23,8 @@ from longfat.cli.run import execute_runs
 from longfat.cli.study import find_study, job_count, kernel_settings, known_baselines
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import Baseline, Combination
-from longfat.evidence.collect import require_repeatable
+from longfat.evidence.collect import build_valid, require_repeatable
 from longfat.evidence.judged import evidence_of
-from longfat.evidence.required_values import build_valid
 from longfat.evidence.stored_dataset import Ground
 from longfat.execute.results import open_results
 from longfat.plan import Plan, build_plan

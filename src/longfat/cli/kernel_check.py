@@ -18,7 +18,7 @@ from longfat.cli.paths import repository_root
 from longfat.cli.run import execute_runs
 from longfat.cli.study import Choices, find_study, kernel_settings, known_baselines, resolve
 from longfat.evidence.baselines import FOLDER, Combination, Digests
-from longfat.execute.record.measured import measured_digest
+from longfat.execute.record.bundle import measured_digest
 from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
 from longfat.plan.model import PlannedRun

@@ -12,15 +12,15 @@ from rich.console import Console
 
 from longfat.backends.testbed.folder import VARIABLES, labs_folder
 from longfat.backends.testbed.provision import lifecycle
-from longfat.backends.testbed.provision.changes import (
+from longfat.backends.testbed.provision.existing import EXISTING, inventory_of
+from longfat.backends.testbed.provision.labs import ENVIRONMENTS, RENTED, Lab, all_labs, open_lab
+from longfat.backends.testbed.provision.terraform import (
     Price,
     describe,
     describe_resources,
     read_changes,
     refuse_expired,
 )
-from longfat.backends.testbed.provision.existing import EXISTING, inventory_of
-from longfat.backends.testbed.provision.labs import ENVIRONMENTS, RENTED, Lab, all_labs, open_lab
 from longfat.backends.testbed.provision.variables import Ceiling, write_example
 from longfat.cli.console import say
 from longfat.cli.options import Yes

@@ -13,8 +13,8 @@ from longfat.cli.options import Results, Study
 from longfat.cli.report import require_results
 from longfat.cli.study import find_study
 from longfat.execute.results import open_results
-from longfat.report.crate.pack import pack
-from longfat.system.home import HOME
+from longfat.report.crate import pack
+from longfat.system.cache import HOME
 
 
 def package(

@@ -7,8 +7,8 @@ import difflib
 import os
 from pathlib import Path
 
+from longfat.system.cache import SHIPPED
 from longfat.system.errors import StudyError
-from longfat.system.home import SHIPPED
 from longfat.system.text import has_controls
 
 MANIFEST = "study.yaml"

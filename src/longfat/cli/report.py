@@ -28,8 +28,8 @@ from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import DatasetSummary
 from longfat.dataset.load import load_dataset
+from longfat.evidence.collect import build_valid
 from longfat.evidence.judged import Evidenced, evidence_of
-from longfat.evidence.required_values import build_valid
 from longfat.evidence.sensitivity import conditions
 from longfat.execute.results import Results as ResultsFolder
 from longfat.execute.results import open_results

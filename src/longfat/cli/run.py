@@ -162,8 +162,10 @@ def _elsewhere(
     if traits_of(machine.backend).clock == "real":
         raise StudyError(f"backend {machine.backend!r} runs on this machine or its lab only", where="--on")
     try:
-        from longfat.execute.cluster.remote import open_remote  # an optional dependency, and slow to import
-        from longfat.execute.cluster.session import Need
+        from longfat.execute.cluster.session import (
+            Need,
+            open_remote,  # an optional dependency, and slow to import
+        )
     except ImportError as error:
         raise RigError(
             f"--on needs packages that are not installed: {error.name}",

@@ -26,9 +26,9 @@ from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.baselines import Baseline
+from longfat.evidence.collect import required_selections
 from longfat.evidence.compare import Since, difference, sample_of, since_parent
 from longfat.evidence.judged import evidence_of
-from longfat.evidence.required_values import required_selections
 from longfat.evidence.rows import Row
 from longfat.evidence.store import baselines_with_evidence, read_rows
 from longfat.evidence.stored_dataset import Ground, Planned

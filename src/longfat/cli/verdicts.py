@@ -20,9 +20,8 @@ from longfat.evidence.store import EVIDENCE
 from longfat.relations.counting import CATEGORIES, Counts, apart, shares
 from longfat.relations.headlines import JudgedHeadline
 from longfat.relations.outcomes import WORDS
-from longfat.report.findings import GLYPHS, sentence
+from longfat.report.findings import GLYPHS, headline_counts, headline_rows, sentence
 from longfat.report.forest import by_section
-from longfat.report.headlines import headline_counts, headline_rows
 from longfat.system.errors import StudyError
 
 BAR = 48  # columns of a study's bar

@@ -13,9 +13,8 @@ from longfat.builds.kernel_recipe import Recipe
 from longfat.builds.kernel_source import Source
 from longfat.builds.kernel_targets import TARGETS
 from longfat.study.catalog.kernels import KERNELS
-from longfat.system.cache import cache_folder
-from longfat.system.home import HOME
-from longfat.system.tools import git
+from longfat.system.cache import HOME, cache_folder
+from longfat.system.processes import git
 
 SHOWN_DIGITS = 12
 NOT_THERE = "not built yet"

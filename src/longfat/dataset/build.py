@@ -19,10 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from longfat.dataset import columns
-from longfat.dataset.descriptor import DESCRIPTOR, descriptor
 from longfat.dataset.parse import ParsedRun, join, parse_run
-from longfat.execute.record.bundle import SUMS
-from longfat.execute.record.measured import measured_digest
+from longfat.execute.record.bundle import SUMS, measured_digest
 from longfat.execute.record.verify import Record, find_records
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
@@ -32,6 +30,59 @@ from longfat.study.traffic import misses
 from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.system.errors import RecordError, RigError
 from longfat.system.store import draft
+
+DESCRIPTOR = "datapackage.json"
+_LICENCE = {
+    "name": "Apache-2.0",
+    "path": "https://www.apache.org/licenses/LICENSE-2.0",
+    "title": "Apache License 2.0",
+}
+_ENTRY = ["experiment", "scenario", "repetition"]
+_RUN = {"fields": ["run_id"], "reference": {"resource": "runs", "fields": ["run_id"]}}
+
+
+def descriptor(study: str, folder: Path, tables: Mapping[str, pa.Table]) -> dict[str, object]:
+    """Return the descriptor of the tables whose Parquet files are in ``folder``. Raises OSError."""
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": study.strip("_").replace("_", "-"),
+        "title": f"Longfat: dataset of the study {study}",
+        "description": "Measurements of real Linux TCP. Times count from the start of the measurement of each run.",
+        "licenses": [_LICENCE],
+        "resources": [_resource(name, folder / f"{name}.parquet", table.schema) for name, table in tables.items()],
+    }
+
+
+def _resource(name: str, path: Path, schema: pa.Schema) -> dict[str, object]:
+    content = path.read_bytes()
+    keys = {"primaryKey": _ENTRY} if name == "runs" else {"foreignKeys": [_RUN]}
+    return {
+        "name": name,
+        "path": path.name,
+        "title": columns.WHAT.get(name, name),
+        "type": "table",
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+        "bytes": len(content),
+        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+        "schema": {"fields": [_field(name, field) for field in schema], **keys},
+    }
+
+
+def _field(table: str, field: pa.Field) -> dict[str, object]:
+    found: dict[str, object] = {
+        "name": field.name,
+        "type": columns.type_name(field.type),
+        "description": columns.meaning(table, field.name),
+    }
+    if unit := columns.unit(field.name):
+        found["unit"] = unit
+    if field.name in columns.SENTINELS:
+        found["missingValues"] = ["", str(columns.SENTINELS[field.name])]
+    if field.name in columns.STATES:
+        found["categories"] = [{"value": key, "label": name} for key, name in columns.STATES[field.name].items()]
+    return found
+
 
 DATASET = "dataset"
 GROUP_ROWS = 16384  # a reader of one run skips the groups without its rows

@@ -8,25 +8,68 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from longfat.backends.registry import traits_of
 from longfat.data.study_folder import StudyFolder
+from longfat.dataset.build import DatasetSummary, build_dataset
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.evidence.baselines import Combination
-from longfat.evidence.required_values import required_selections
 from longfat.evidence.rows import SPEC_DIGITS, Row, Value, ValueKey
 from longfat.evidence.store import Place, Rows
 from longfat.evidence.stored_dataset import Planned
 from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.record.verify import read_facts
+from longfat.figures.document import FiguresDocument
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.definitions import definition_digest
-from longfat.metrics.quantities import Selection, metric_of_run
+from longfat.metrics.quantities import Selection, impossible, metric_of_run
 from longfat.plan.lockfile import read_lock
 from longfat.plan.model import Plan, PlannedRun
+from longfat.relations.bind import ValuesOf
+from longfat.relations.claims import Claim
+from longfat.relations.judge import asked_of
+from longfat.study.study import Study
 from longfat.system.errors import RecordError, StudyError
+
+
+def required_selections(study: Study, claims: Iterable[Claim], figures: FiguresDocument) -> tuple[Selection, ...]:
+    """Return the selections of claims and figures, each of all runs of its experiment.
+
+    Metrics with several points in a run are left out. All runs of an experiment are included, because judgement may
+    need them to find the factors that affect a metric.
+    """
+    found: list[Selection] = []
+    for claim in claims:
+        found += selections_of_claim(claim, study)
+    for figure in figures.figures:
+        found += figure.selections(study)
+    whole = [dataclasses.replace(one, where=(), added=()) for one in found if not METRICS[one.metric].over]
+    return tuple(
+        {(one.experiment, one.metric, one.flow, *sorted(one.parameters.items())): one for one in whole}.values()
+    )
+
+
+def selections_of_claim(claim: Claim, study: Study, values_of: ValuesOf | None = None) -> Iterator[Selection]:
+    """Yield the selections of a claim for all values of its loops, from the study or from ``values_of``."""
+    for relation in claim.relations:
+        for one in relation.selections(study, values_of):
+            yield one
+            yield from (needed for _, needed in asked_of(claim.needs, one)) if claim.needs else ()
+
+
+def build_valid(results: Path, folder: StudyFolder) -> DatasetSummary:
+    """Build the dataset with the gates applied, and again if a metric has a value outside its bounds.
+
+    Raises StudyError, RecordError or RigError as ``build_dataset``.
+    """
+    summary = build_dataset(results)
+    if not summary.ok:
+        return summary
+    found = impossible(load_dataset(results), required_selections(folder.study, folder.claims, folder.figures))
+    return build_dataset(results, found) if found else summary
 
 
 def require_repeatable(backend: str) -> None:

@@ -19,7 +19,7 @@ from longfat.evidence.criteria import CRITERIA
 from longfat.evidence.rows import Row, ValueKey, canonical, read_line
 from longfat.evidence.store import EVIDENCE, SUFFIX
 from longfat.metrics import METRICS
-from longfat.system.tools import git
+from longfat.system.processes import git
 
 Item = TypeVar("Item")
 LEAST_SHARE = 20  # runs of the smallest sample in percent

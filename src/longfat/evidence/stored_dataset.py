@@ -100,9 +100,9 @@ class Ground:
         """The profile's name."""
         return self.planned.profile
 
-    def has_runs_of(self, experiments: Collection[str]) -> bool:
-        """Whether there is a run of one of the experiments."""
-        return any(rows and self.planned.scenarios[name].experiment in experiments for name, rows in self.rows.items())
+    def scenarios_of(self, experiments: Collection[str]) -> int:
+        """Return the number of the experiments' scenarios that have runs."""
+        return sum(self.planned.scenarios[name].experiment in experiments for name, rows in self.rows.items() if rows)
 
     @property
     def repetitions(self) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.system.errors import RigError
-from longfat.system.holders import holder
 from longfat.system.locks import hold
+from longfat.system.store import holder
 
 # With fewer free bytes, a crash is attributed to the full disk.
 FULL_DISK_BYTES = 16 << 20

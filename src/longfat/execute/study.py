@@ -1,31 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
 """Execution of the runs of a plan that have no valid record yet.
 
-Owns the order, the retries and the reasons to stop. Must not look inside a run: ``attempt`` does that.
+Owns the order, the wait for an idle CPU, the retries and the reasons to stop. Must not look
+inside a run: ``attempt`` does that.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from longfat.backends.protocol import Backend, Capabilities
 from longfat.execute.attempt import STARVED_REPEATS, Attempt, Outcome
-from longfat.execute.idle_cpu import wait_for_idle_cpu
 from longfat.execute.memory import jobs_in_memory
 from longfat.execute.pool import Pool, Threads
 from longfat.execute.progress import about
 from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.record.verify import SUPERSEDED, find_records, remove_leftovers, set_aside
 from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
+from longfat.guest.counters import PRESSURE, pressure_us
 from longfat.plan.model import PlannedRun
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
 from longfat.system.events import Event, EventSink, Kind, Level, discard
+
+IDLE_SHARE = 0.05  # share of an interval in which some task waited for a CPU
+IDLE_LOOK_S = 2.0
+IDLE_PATIENCE_S = 300.0  # after this time the run is repeated anyway
+
+
+def wait_for_idle_cpu(
+    file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep, patience_s: float = IDLE_PATIENCE_S
+) -> bool:
+    """Wait until hardly any task waits for a CPU; return False after the time limit.
+
+    Returns at once if the kernel does not measure CPU pressure.
+    """
+    before = pressure_us(file)
+    for _ in range(int(patience_s / IDLE_LOOK_S)):
+        sleep(IDLE_LOOK_S)
+        now = pressure_us(file)
+        if before is None or now is None:
+            return False
+        if now - before < IDLE_SHARE * IDLE_LOOK_S * 1e6:
+            return True
+        before = now
+    return False
+
 
 CANNOT_EXECUTE = "cannot execute the plan"  # most reasons in the message of a refusal
 ATTEMPTS = 2  # a first crash may be the machine's fault; the second one is a finding

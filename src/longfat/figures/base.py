@@ -27,7 +27,6 @@ from longfat.relations.syntax import parse_items, parse_term
 from longfat.relations.tree import selections
 from longfat.spec.runspec import Scalar
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding, Path, unknown
 from longfat.study.study import Study, SweptExperiment
 from longfat.study.sweep import base_value
@@ -86,7 +85,7 @@ KINDS: dict[str, type[Figure]] = {}
 OWN = ("title", "paper", "hypothesis", "marks", "part_of", "like")  # keys that `like` does not copy
 
 
-class Figure(Closed):
+class Figure(f.Closed):
     """The keys of every figure. A subclass adds the field ``artifact``, whose alias is the name of its kind."""
 
     kind: ClassVar[str]

@@ -18,14 +18,13 @@ from longfat.relations.nodes import Formula
 from longfat.relations.syntax import parse_formula
 from longfat.relations.tree import check_formula, computed
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding
 from longfat.study.study import Study
 
 POINTS = 400  # enough points to show a step as an edge
 
 
-class Curve(Closed):
+class Curve(f.Closed):
     """A formula as a curve, with all arguments except the one along the x axis."""
 
     of: f.Text = Field(description="such as `scalable_loss_rate(a=0.01, b=0.125, lwnd=16)`")

@@ -16,10 +16,8 @@ from longfat.figures import KINDS, Figure
 from longfat.figures.base import OWN
 from longfat.metrics.registry import load_own_metrics
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
-from longfat.study.schema.document import document_of
 from longfat.study.schema.names import Finding, unknown
-from longfat.study.schema.source import Source
+from longfat.study.schema.source import Source, document_of
 from longfat.study.study import Study
 from longfat.system.errors import StudyError
 
@@ -69,14 +67,14 @@ _UNION: Any = functools.reduce(operator.or_, (Annotated[kind, Tag(f"<{name}>")] 
 AnyFigure = Annotated[_UNION, Discriminator(_kind_of), BeforeValidator(_one_kind)]
 
 
-class Coverage(Closed):
+class Coverage(f.Closed):
     """The numbers of artifacts and claims in the paper, for the coverage in the report."""
 
     artifacts: f.Count
     claims: f.Count
 
 
-class FiguresDocument(Closed):
+class FiguresDocument(f.Closed):
     """The whole of figures.yaml."""
 
     format: Literal[2] = Field(description="version of this format")

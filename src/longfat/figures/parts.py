@@ -22,7 +22,6 @@ from pydantic import Field
 from longfat.figures import style
 from longfat.spec.units import Duration, Rate, Ratio, Size
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 
 WIDTH = 7.2  # inches
 RUN_IDS = "run_ids"  # the last column of a CSV file: the runs behind a line
@@ -44,7 +43,7 @@ _NEAR = 0.05  # labels of nearer lines, relative to the largest value, would ove
 UNITS = {**Size.units, **Duration.units, **Rate.units, **Ratio.units}
 
 
-class Mark(Closed):
+class Mark(f.Closed):
     """A stated number, drawn as a line at a value of y or x."""
 
     value: f.Number = Field(description="in the unit of its axis")
@@ -52,7 +51,7 @@ class Mark(Closed):
     axis: Literal["y", "x"] = Field("y", description="the axis of the value")
 
 
-class Labels(Closed):
+class Labels(f.Closed):
     """Axis labels, each with its unit."""
 
     x: f.Text

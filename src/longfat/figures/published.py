@@ -23,7 +23,6 @@ from longfat.relations.syntax import parse_formula
 from longfat.relations.tables import Row, TableError, read_rows
 from longfat.relations.tree import check_formula, computed
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding
 
 Looks = Mapping[tuple[str | None, Any], str]  # the colour of each series, by its factor and value
@@ -33,7 +32,7 @@ MARKERS = ("s", "^", "D", "v")  # of the sources, in their order
 Points = Mapping[str, Sequence[tuple[float, float]]]  # x in the unit of the axis, and y, by series
 
 
-class Published(Closed):
+class Published(f.Closed):
     """A published series: two columns of a CSV file next to figures.yaml, in the units of the axes."""
 
     label: f.Text = Field(description="its source")
@@ -65,7 +64,7 @@ class Published(Closed):
             raise TableError(f"{name}, line {row.line}: {column} is {text!r}, not a number") from None
 
 
-class Law(Closed):
+class Law(f.Closed):
     """A formula as a curve for each measured series."""
 
     label: f.Text
@@ -81,7 +80,7 @@ class Law(Closed):
         return computed(formula)
 
 
-class WithSources(Closed):
+class WithSources(f.Closed):
     """The keys of a figure over a factor that shows published series and laws next to its measured series."""
 
     published: tuple[Published, ...] = Field((), description="published series, with style lines")

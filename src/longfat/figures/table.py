@@ -23,7 +23,6 @@ from longfat.relations.tables import Row, TableError, read_cells, read_rows
 from longfat.relations.tree import check as check_expression
 from longfat.relations.tree import selections
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding
 from longfat.study.study import Study
 
@@ -31,7 +30,7 @@ NO_VALUE = "-"
 SMALL = 1e-4  # smaller numbers are printed as powers of ten
 
 
-class Expression(Closed):
+class Expression(f.Closed):
     """A cell that is measured or computed by a formula."""
 
     of: f.Text = Field(description="an expression of the language of relations")

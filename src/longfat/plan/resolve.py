@@ -12,8 +12,7 @@ from typing import Any
 
 from longfat.backends.protocol import Feature, Traits
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
-from longfat.plan.clocks import draws, packet_times_ns, with_draws, with_processing
-from longfat.plan.draw import seed_of, uniform
+from longfat.plan.draw import draws, packet_times_ns, seed_of, uniform, with_draws, with_processing
 from longfat.plan.holders import with_cards
 from longfat.plan.topologies import links_of, nodes_of, with_own_queues
 from longfat.spec.runspec import Node, Role, RunSpec

@@ -16,9 +16,8 @@ from longfat.relations.claims import Change, Claim, ClaimsDocument, Needs, Retes
 from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse, parse_term
 from longfat.relations.tables import CALIBRATED_ON, RETEST, Row, TableError, read_claimed
-from longfat.study.schema.document import document_of
 from longfat.study.schema.names import Finding, Path, unknown
-from longfat.study.schema.source import Source
+from longfat.study.schema.source import Source, document_of
 from longfat.study.study import Study
 
 

@@ -15,9 +15,9 @@ from itertools import combinations
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons, decided
 from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
-from longfat.study.idle import varies
 from longfat.study.schema.names import Finding
 from longfat.study.study import Study
+from longfat.study.warn import varies
 
 
 def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:

@@ -16,7 +16,6 @@ from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse
 from longfat.study.models import Header
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Path
 
 
@@ -43,7 +42,7 @@ Relations = Annotated[tuple[RelationText, ...], _Listed, _OneOrSeveral]
 Templates = Annotated[tuple[f.Text, ...], _Listed, _OneOrSeveral]
 
 
-class PaperStatement(Closed):
+class PaperStatement(f.Closed):
     """The paper's statement, as printed, and its place."""
 
     value: f.Number | f.Text | tuple[f.Number, ...] | None = Field(None, description="as printed")
@@ -59,21 +58,21 @@ class PaperStatement(Closed):
         return f"{shown} {self.unit}".strip()
 
 
-class Deviation(Closed):
+class Deviation(f.Closed):
     """Known behaviour that deviates from a claim."""
 
     reason: f.Text = Field(description="reason, with its source, such as a file of the kernel")
     relation: Relations = Field(description="relations that all hold instead")
 
 
-class Inconsistent(Closed):
+class Inconsistent(f.Closed):
     """A place where the paper's own figures contradict the statement."""
 
     where: f.Text = Field(description="the place in the paper that contradicts the statement")
     reason: f.Text = Field(description="the text or number there")
 
 
-class Retest(Closed):
+class Retest(f.Closed):
     """Difference between the paper's own measurements of one number."""
 
     deviation: f.Number = Field(description="standard deviation, in percent of the number or in its unit")
@@ -81,7 +80,7 @@ class Retest(Closed):
     where: f.Text = Field(description="where the paper measures again")
 
 
-class Needs(Closed):
+class Needs(f.Closed):
     """The condition that runs must meet before a claim is judged on them."""
 
     lasts: f.Length | dict[str, f.Length] | None = Field(
@@ -102,7 +101,7 @@ class Needs(Closed):
 Kind = Literal["law", "construction"]
 
 
-class _Tested(Closed):
+class _Tested(f.Closed):
     """The common keys of claims and tables of claims. A subclass has the relations."""
 
     artifact: f.Name | None = Field(None, description="the figure or table of the claim")
@@ -160,7 +159,7 @@ class TableClaims(_Tested):
     relation: Templates = Field((), description="relations of a row, which must all hold")
 
 
-class Change(Closed):
+class Change(f.Closed):
     """A change of the criterion of claims after their first run."""
 
     claims: tuple[f.Text, ...] = Field(min_length=1, description="ids of claims, or patterns such as `fair-*`")
@@ -172,7 +171,7 @@ class Change(Closed):
     became: f.Text = Field(description="the verdict by the new criterion, on the same runs")
 
 
-class ClaimsDocument(Closed):
+class ClaimsDocument(f.Closed):
     """The whole of claims.yaml."""
 
     format: Literal[2] = Field(description="version of this format")

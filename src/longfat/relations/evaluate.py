@@ -18,11 +18,10 @@ from longfat.relations.bind import Scope, Value, ValuesOf
 from longfat.relations.limits import NO_DIFFERENCE, Limits, holm
 from longfat.relations.nodes import Binary, Expression
 from longfat.relations.outcomes import Why, Word
-from longfat.relations.readings import Readings
 from longfat.relations.relation import Comparison, Relation
-from longfat.relations.tree import At, judged, unit, value, words
+from longfat.relations.tree import At, Readings, judged, unit, value, words
 from longfat.spec.runspec import Scalar
-from longfat.study.idle import varies
+from longfat.study.warn import varies
 
 LEAST_OF_ALL = 3  # the smallest number of runs that decides a measured comparison
 LAW = 0.001  # the largest difference between two runs of a law, as a share of its value

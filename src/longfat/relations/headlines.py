@@ -20,10 +20,8 @@ from longfat.relations.judge import Verdict
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import check as check_names
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
-from longfat.study.schema.document import document_of
 from longfat.study.schema.names import Finding, unknown
-from longfat.study.schema.source import Source
+from longfat.study.schema.source import Source, document_of
 from longfat.study.study import Study
 
 HeadlineWord = Literal["supported", "supported in part", "contradicted", "open", "scenario differs"]
@@ -47,7 +45,7 @@ POSITIVE = ("reproduced", "compatible")
 _NUMBER = re.compile(r"\$\{([^{}]+)\}")
 
 
-class Headline(Closed):
+class Headline(f.Closed):
     """A main conclusion of the paper, with the claims that support it."""
 
     id: f.Name = Field(description="unique in the study")
@@ -66,7 +64,7 @@ class Headline(Closed):
         yield from _NUMBER.findall(self.here)
 
 
-class HeadlinesDocument(Closed):
+class HeadlinesDocument(f.Closed):
     """The whole of headlines.yaml."""
 
     format: Literal[2] = Field(description="version of this format")

@@ -14,7 +14,7 @@ from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import significant
 from longfat.relations.outcomes import Why, Word
 
-TOLERANCE = 0.05  # allowed deviation from a number; longfat.relations.tolerances has the others
+TOLERANCE = 0.05  # allowed deviation from a number; longfat.relations.syntax has the others
 LEVEL = 0.05  # error probability of each decision
 ERRORS = 1.96  # margin in standard errors of the paper
 NO_DIFFERENCE = 0.01  # difference that counts as none if the paper prints no numbers of the two sides

@@ -14,8 +14,7 @@ from longfat.metrics.statistics import Estimate, exactly
 from longfat.relations.bind import quantity
 from longfat.relations.claims import Claim
 from longfat.relations.limits import Limits
-from longfat.relations.readings import Readings
-from longfat.relations.tree import key
+from longfat.relations.tree import Readings, key
 from longfat.study.study import Study
 
 

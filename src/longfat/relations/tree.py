@@ -19,12 +19,13 @@ import numpy as np
 from longfat.metrics import METRICS, statistics
 from longfat.metrics.data import Array, NoValue, Point
 from longfat.metrics.orders import Judged, Widest
-from longfat.metrics.quantities import RELATIONS, Selection
+from longfat.metrics.quantities import RELATIONS, Pool, Selection
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import (
     RelationError,
     Scope,
     Term,
+    ValuesOf,
     along,
     check_factor,
     check_term,
@@ -50,9 +51,33 @@ from longfat.relations.nodes import (
     parts,
     terms_of,
 )
-from longfat.relations.points import farthest, places
-from longfat.relations.ranking import count_of, rank_of
-from longfat.relations.readings import Readings
+from longfat.relations.ranking import count_of, farthest, places, rank_of
+from longfat.study.study import Study
+
+
+@dataclass(frozen=True)
+class Readings:
+    """A source without numbers."""
+
+    study: Study
+
+    @property
+    def values_of(self) -> ValuesOf | None:
+        """The function of the values of a factor in selected runs; None for the values of the study's points."""
+        return None
+
+    @property
+    def pool(self) -> Pool:
+        """The runs behind ranks, counts and points. Raises NoValue if there are none."""
+        raise NoValue("a rank, a count or points are not given apart from the relation")
+
+    def read(self, selection: Selection, least: int | None) -> Estimate:
+        """Return the metric. Raises NoValue."""
+        raise NoValue("the number is not given")
+
+    def middle(self, selection: Selection, least: int | None) -> Judged:
+        """Return the median of the metric. Raises NoValue."""
+        return self.read(selection, least)
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,8 @@ from longfat.relations.claims import claim_nouns
 from longfat.relations.counting import Counts, tally
 from longfat.relations.judge import VERDICTS, Verdict, read_verdicts
 from longfat.relations.outcomes import WORDS
-from longfat.report.findings import answer, causes_of
+from longfat.report.findings import answer, causes_of, headline_counts
 from longfat.report.forest import Part, by_section, forest
-from longfat.report.headlines import headline_counts
 from longfat.report.page import render, write_page
 from longfat.report.readme import quoted
 from longfat.report.report import REPORT, coverage

@@ -20,8 +20,7 @@ from longfat.relations.claims import Change
 from longfat.relations.counting import CATEGORIES, apart
 from longfat.relations.headlines import RULE
 from longfat.relations.outcomes import WORDS
-from longfat.report.findings import MODERN, sentence
-from longfat.report.headlines import HEAD, headline_counts, headline_rows
+from longfat.report.findings import HEAD, MODERN, headline_counts, headline_rows, sentence
 from longfat.report.numbers import allowed, interval, shown
 from longfat.report.page import cell
 from longfat.system.errors import StudyError

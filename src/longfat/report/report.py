@@ -32,9 +32,16 @@ from longfat.relations.judge import Origin, Verdict, read_origin, read_verdicts
 from longfat.relations.outcomes import WORDS, Word
 from longfat.report.explorer import Labels, Mark, explorer_data
 from longfat.report.figures import FigureView, figure_views, sections_of
-from longfat.report.findings import Causes, Comparison, answer, causes_of, compare_stacks
+from longfat.report.findings import (
+    Causes,
+    Comparison,
+    answer,
+    causes_of,
+    compare_stacks,
+    headline_counts,
+    headline_rows,
+)
 from longfat.report.forest import Part, by_section, forest
-from longfat.report.headlines import headline_counts, headline_rows
 from longfat.report.page import render, write_page
 from longfat.report.provenance import digests_of, exclusions_of, provenance
 from longfat.report.readme import Cause, Readme, quoted

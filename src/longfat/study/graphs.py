@@ -20,7 +20,6 @@ from longfat.study.queues.fifo import Pfifo
 from longfat.study.queues.kind import QueueKind
 from longfat.study.queues.limit import Place
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding, Path, unknown
 
 Sides = tuple[tuple[str, ...], tuple[str, ...]]
@@ -40,7 +39,7 @@ HostRate = Annotated[
 _QUEUE = Pfifo(kind="pfifo", limit=100)
 
 
-class Policer(Closed):
+class Policer(f.Closed):
     """A token bucket in front of a queue: a packet that finds too few tokens is dropped."""
 
     examples: ClassVar[tuple[str, ...]] = ("{rate: 10 Mbit/s, burst: 30 kB}",)
@@ -109,7 +108,7 @@ class GraphLink(Impaired):
         return there, back
 
 
-class Graph(Closed):
+class Graph(f.Closed):
     """Hosts and routers, and the links between them."""
 
     examples: ClassVar[tuple[str, ...]] = (
@@ -223,7 +222,7 @@ class Graph(Closed):
         return found
 
 
-class ParkingLot(Closed):
+class ParkingLot(f.Closed):
     """Bottlenecks in a row: some flows cross all of them, others one each."""
 
     examples: ClassVar[tuple[str, ...]] = (

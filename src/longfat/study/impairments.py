@@ -14,13 +14,12 @@ from longfat.spec.runspec import Impairment
 from longfat.spec.units import Duration, Ratio
 from longfat.study.changing import Changing
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding
 
 ShareFromZero = Annotated[Ratio, f.Within("0 %", "100 %")]
 
 
-class Bursts(Closed):
+class Bursts(f.Closed):
     """Losses in bursts: the Gilbert-Elliott model, with two states."""
 
     examples: ClassVar[tuple[str, ...]] = ("{enter: 0.1 %, leave: 20 %, in_burst: 80 %}",)

@@ -24,11 +24,10 @@ from longfat.study.lint import experiment_findings
 from longfat.study.models import Document, Experiment, Header, Hosts
 from longfat.study.points import Surroundings, concrete, reference_findings, references
 from longfat.study.profiles import Factors, profile_findings
-from longfat.study.schema.document import refused, repeated
 from longfat.study.schema.explain import MISSING, explain, with_nearest_kinds
 from longfat.study.schema.fields import MOST_FLOWS, REFERENCE
 from longfat.study.schema.names import Finding, Path, shown, unknown
-from longfat.study.schema.source import Source, read_source
+from longfat.study.schema.source import Source, read_source, refused, repeated
 from longfat.study.study import Point, Study, SweptExperiment, host_settings
 from longfat.study.sweep import Cell, Records, Sweep, factor_levels, grid, sweep_findings
 from longfat.study.thinning import Profile, Profiles

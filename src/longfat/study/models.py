@@ -14,10 +14,8 @@ from pydantic import Field, create_model
 from longfat.spec.links import DeliberateDrop
 from longfat.spec.runspec import CapturePoint
 from longfat.spec.units import Duration, Ratio
-from longfat.study import catalogued as c
-from longfat.study.kernels import Kernel
+from longfat.study.kernels import HostSysctlName, Kernel, KernelName, OffloadName, StackName, SysctlName, SysctlValue
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.sweep import Sweep
 from longfat.study.thinning import Profiles
 from longfat.study.topologies import Topology
@@ -28,7 +26,7 @@ from longfat.study.traffic.kind import Entry, TcpEntry
 from longfat.study.unknowns import Unknown
 
 
-class Paper(Closed):
+class Paper(f.Closed):
     """The publication that the study reproduces."""
 
     authors: tuple[f.Text, ...] = Field(min_length=1, description="names of the authors")
@@ -36,13 +34,13 @@ class Paper(Closed):
     identifier: f.Text = Field(description="report number, DOI or address")
 
 
-class ProcessingTime(Closed):
+class ProcessingTime(f.Closed):
     """Random time that a sender needs for each packet; packets keep their order."""
 
     jitter: f.HostTime = Field(description="the longest time; times are uniform from 0 to it; 0 us: none")
 
 
-class HostKeys(Closed):
+class HostKeys(f.Closed):
     """Settings that may differ between senders and receivers."""
 
     txqueuelen: f.Count | None = Field(
@@ -71,8 +69,8 @@ class HostKeys(Closed):
         description="packets that may wait for a busy host; further packets are dropped. Needs a `packet_time` "
         "(default 1000, as of `net.core.netdev_max_backlog`)",
     )
-    sysctls: dict[c.SysctlName, c.SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
-    offloads: tuple[c.OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
+    sysctls: dict[SysctlName, SysctlValue] = Field(default={}, description="net.* sysctls of senders and receivers")
+    offloads: tuple[OffloadName, ...] | None = Field(default=None, description="offloads turned on (default none)")
     recovery: Literal["sack", "newreno", "reno"] | None = Field(
         default=None,
         description="how a sender recovers from losses (default: set by sysctls and stack): by selective "
@@ -88,7 +86,7 @@ class HostKeys(Closed):
 class OneHost(HostKeys):
     """Settings of one sender or receiver, laid key by key over the settings of all hosts."""
 
-    sysctls: dict[c.HostSysctlName, c.SysctlValue] = Field(default={}, description="net.* sysctls of this host")
+    sysctls: dict[HostSysctlName, SysctlValue] = Field(default={}, description="net.* sysctls of this host")
 
 
 class Hosts(HostKeys):
@@ -107,7 +105,7 @@ class Hosts(HostKeys):
     )
 
 
-class Probes(Closed):
+class Probes(f.Closed):
     """Observations of a run; null turns the sampling of queues off."""
 
     sockets: f.Interval = Field(
@@ -134,7 +132,7 @@ class Probes(Closed):
     )
 
 
-class Drop(Closed):
+class Drop(f.Closed):
     """One packet that the delay element drops deliberately, towards the receiver."""
 
     at: f.Delay = Field(description="packets are counted from this time on; for a SYN, a time before its flow begins")
@@ -145,7 +143,7 @@ class Drop(Closed):
     )
 
 
-Model = TypeVar("Model", bound=Closed)
+Model = TypeVar("Model", bound=f.Closed)
 
 
 def _with_traffic(model: type[Model]) -> type[Model]:
@@ -159,7 +157,7 @@ def _with_traffic(model: type[Model]) -> type[Model]:
 
 
 @_with_traffic
-class Experiment(Closed):
+class Experiment(f.Closed):
     """One experiment of the study at one point of its sweep, without references."""
 
     id: f.ExperimentId = Field(description="name, unique in the study")
@@ -186,7 +184,7 @@ class Experiment(Closed):
     )
     probes: Probes = Field(default=Probes(), description="observations")
     drops: tuple[Drop, ...] = Field(default=(), description="packets dropped on purpose")
-    kernel: c.KernelName | None = Field(default=None, description="kernel of its runs (default: the study's)")
+    kernel: KernelName | None = Field(default=None, description="kernel of its runs (default: the study's)")
     memory: f.Memory | None = Field(
         default=None,
         description="memory of the virtual machine, half of it for TCP; windows of many MB need more (default 1 GiB)",
@@ -234,7 +232,7 @@ class Experiment(Closed):
         return tuple(one for one in self.sent if isinstance(one, TcpEntry))
 
 
-def _flow_defaults() -> type[Closed]:
+def _flow_defaults() -> type[f.Closed]:
     """Return a model of the keys of a flow without its name, all of them optional."""
     keys: dict[str, Any] = {
         name: (Annotated[field.annotation, Field(), *field.metadata] | None, Field(default=None, alias=field.alias))
@@ -242,23 +240,23 @@ def _flow_defaults() -> type[Closed]:
         if name != "name"
     }
     meaning = "Keys of every flow of every experiment, unless the flow gives its own."
-    return create_model("FlowDefaults", __base__=Closed, __module__=__name__, __doc__=meaning, **keys)
+    return create_model("FlowDefaults", __base__=f.Closed, __module__=__name__, __doc__=meaning, **keys)
 
 
 if TYPE_CHECKING:
-    FlowDefaults = Closed
+    FlowDefaults = f.Closed
 else:
     FlowDefaults = _flow_defaults()
 
 
-class Defaults(Closed):
+class Defaults(f.Closed):
     """Keys of every experiment, unless the experiment gives its own; without references."""
 
     flow: FlowDefaults = Field(default=FlowDefaults(), description="any keys of every flow, except `name`")
     path: f.Name | None = Field(default=None, description="network of every experiment, by its name in `paths`")
     repetitions: f.Count = Field(default=1, description="independent runs of every point (default 1)")
     probes: Probes = Field(default=Probes(), description="observations; the probes of an experiment are laid over them")
-    kernel: c.KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
+    kernel: KernelName | None = Field(default=None, description="kernel of the runs (default: the study's)")
     memory: f.Memory | None = Field(default=None, description="memory of the virtual machine (default 1 GiB)")
     clock_tolerance: f.ClockTolerance = Field(
         default=Ratio(50), description="largest error of the rate of each interface (default 50 ppm)"
@@ -268,15 +266,15 @@ class Defaults(Closed):
     )
 
 
-class Header(Closed):
+class Header(f.Closed):
     """A study without its experiments."""
 
     format: Literal[2] = Field(description="version of this format")
     study: f.Name = Field(description="name of the study")
     title: f.Text = Field(description="one line")
     paper: Paper | None = Field(default=None, description="the publication")
-    stack: c.StackName = Field(default="modern", description="stack profile (default modern)")
-    kernel: c.KernelName | None = Field(
+    stack: StackName = Field(default="modern", description="stack profile (default modern)")
+    kernel: KernelName | None = Field(
         default=None, description="kernel under every host, a name of `kernels/` or of `kernels` (default: the stack's)"
     )
     seed: f.Seed = Field(default=1, description="seed of order and jitter (default 1)")

@@ -17,14 +17,13 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 from longfat.spec.runspec import Scalar
 from longfat.spec.units import read_quantity
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding, Path
 from longfat.system.errors import StudyError
 
 MAX_POINTS = 20_000  # more is a mistake: it would run for days
 
 
-class Record(Closed):
+class Record(f.Closed):
     """An inline record as the value of a factor, which is its ``name``."""
 
     model_config = ConfigDict(extra="allow")
@@ -45,7 +44,7 @@ Value = Annotated[
 Factors = dict[f.FactorName, tuple[Value, ...]]
 
 
-class Sweep(Closed):
+class Sweep(f.Closed):
     """The points at which an experiment is run: the product of all lists, and of the rows of each zip."""
 
     product: Factors = Field(default={}, description="every combination")

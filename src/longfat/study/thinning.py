@@ -9,10 +9,9 @@ from typing import Literal
 from pydantic import Field
 
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 
 
-class Thinning(Closed):
+class Thinning(f.Closed):
     """The reduction of an experiment by a profile, which never adds a run or lengthens one."""
 
     repetitions: f.Count | None = Field(default=None, description="greatest number of repetitions")
@@ -56,7 +55,7 @@ class Profile(Thinning):
         return (self, *(self.experiments[name] for name in names))
 
 
-class Profiles(Closed):
+class Profiles(f.Closed):
     """The thinned versions; `paper` is always the manifest as written."""
 
     smoke: Profile = Field(default=Profile(), description="at most two minutes")

@@ -17,7 +17,6 @@ from longfat.study.queues.fifo import Pfifo
 from longfat.study.queues.kind import QueueKind
 from longfat.study.queues.limit import Place
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Path
 
 Placement = Literal["split", "forward", "reverse"]
@@ -133,7 +132,7 @@ def delays_us(topology: Direct | Delay | Dumbbell) -> tuple[int, int]:
     return {"forward": (rtt, 0), "split": (rtt // 2, rtt // 2), "reverse": (0, rtt)}[topology.delay_placement]
 
 
-TOPOLOGIES: dict[str, type[Closed]] = {
+TOPOLOGIES: dict[str, type[f.Closed]] = {
     "direct": Direct,
     "delay": Delay,
     "dumbbell": Dumbbell,

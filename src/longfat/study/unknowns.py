@@ -16,7 +16,6 @@ from pydantic import Field, ValidationError, model_validator
 from longfat.spec.runspec import Scalar
 from longfat.study.formulas import Amount, amount_of
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import Finding, Path, require, shown
 from longfat.system.errors import StudyError
 
@@ -24,7 +23,7 @@ SECTION = "unknowns"
 _NOT_IN = ("format", "study", "title", "paper", SECTION)
 
 
-class Unknown(Closed):
+class Unknown(f.Closed):
     """One setting that the paper does not state."""
 
     what: f.Text = Field(description="name of the setting in a few words, with its unit")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from longfat.spec.units import Rate
-from longfat.study.catalog.ccas import PARAMETER_SYSCTLS
+from longfat.spec.units import Rate, Size
+from longfat.study.catalog.ccas import CCAS, PARAMETER_SYSCTLS
 from longfat.study.catalog.sysctls import SYSCTLS, any_interface
 from longfat.study.graphs import Graph, ParkingLot
-from longfat.study.idle import idle_repetitions
-from longfat.study.models import Experiment, HostKeys, Hosts
+from longfat.study.models import Experiment, Header, HostKeys, Hosts
 from longfat.study.queues.fifo import Bfifo, Pfifo
 from longfat.study.schema.names import Finding, Path, nearest
 from longfat.study.schema.source import Source
 from longfat.study.study import Study, SweptExperiment, host_settings
 from longfat.study.topologies import Dumbbell
+from longfat.study.traffic.algorithm import Algorithm
 from longfat.system.errors import Problem
 
 
@@ -148,4 +148,40 @@ def _equal_rates(experiment: Experiment) -> bool:
         if near in graph.routers and far in receiving
         for before, behind, other in towards
         if behind == near and before != far and before in sending
+    )
+
+
+def idle_repetitions(swept: SweptExperiment, header: Header) -> Iterator[Finding]:
+    """Warn about repetitions that would be identical runs: in virtual time they count once."""
+    if swept.repetitions == 1:
+        return
+    idle = sum(not varies(point.experiment, header) for point in swept.points)
+    if idle:
+        drawing = ", ".join(name for name, cca in CCAS.items() if cca.draws)
+        where = "" if idle == len(swept.points) else f" at {idle} of {len(swept.points)} points"
+        message = (
+            f"{swept.repetitions} repetitions of experiment {swept.id!r} are the same run{where}: no draw "
+            "differs between them, and byte-identical runs count once"
+        )
+        drawing = f"start_jitter of a flow, web traffic, capture_loss, queues such as red and {drawing} draw"
+        hint = f"clock_tolerance, drawn phases, {drawing}; or state one repetition"
+        yield Finding(("repetitions",), message, hint)
+
+
+def varies(experiment: Experiment, header: Header) -> bool:
+    """Return whether the seed affects more than ports and hash keys of a run in virtual time."""
+    topology, probes = experiment.topology, experiment.probes
+    used = (
+        one.algorithm if isinstance(one.algorithm, Algorithm) else header.algorithms[one.algorithm]
+        for one in experiment.traffic
+    )
+    return (
+        experiment.phases == "drawn"
+        or experiment.clock_tolerance.value > 0
+        or bool(experiment.hosts.processing_time or header.hosts.processing_time)
+        or any(one.draws for one in experiment.sent)
+        or bool(probes.capture and probes.capture_loss)
+        or topology.is_impaired
+        or any(queue.draws for _, queue, _ in topology.queues(Size(1500)))
+        or any(algorithm.definition.draws for algorithm in used)
     )

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locations of the user's own folders by the XDG Base Directory Specification. Creates and removes nothing."""
+"""Locations of the checkout, and of the user's own folders by the XDG Base Directory Specification.
+
+Creates and removes nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,10 @@ import os
 from pathlib import Path
 
 from longfat.system.errors import RigError
+from longfat.system.identity import PACKAGE
+
+SHIPPED = PACKAGE / "checkout"  # exists in an installed package only; pyproject.toml lists its content
+HOME = SHIPPED if SHIPPED.is_dir() else PACKAGE.parents[1]
 
 
 def user_folder(variable: str, xdg: str, default: str, name: str) -> Path:

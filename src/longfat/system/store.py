@@ -8,14 +8,54 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
+import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from longfat.system.errors import RigError
 from longfat.system.files import flush_file_system
-from longfat.system.holders import hold_patiently
+from longfat.system.locks import hold
+from longfat.system.processes import end_orphans
+from longfat.system.text import visible
+
+LONG_S = 5.0  # wait before a notice
+
+
+def holder(path: Path) -> str:
+    """Return the processes that hold the lock on a file or folder, with their commands if proc(5) shows them."""
+    found = []
+    with suppress(OSError, ValueError):
+        facts = path.stat()
+        place = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5] == place:
+                command = Path(f"/proc/{words[4]}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.append(f"process {words[4]} ({visible(command.strip())})")
+    return " and ".join(found) or "another process"
+
+
+@contextmanager
+def hold_patiently(path: Path) -> Iterator[int]:
+    """Lock the file ``path`` like ``hold``, and name the holder on standard error if that takes long."""
+
+    def announce() -> None:
+        sys.stderr.write(f"waiting for {holder(path)}, which holds {visible(str(path))}\n")
+
+    notice = threading.Timer(LONG_S, announce)
+    notice.daemon = True
+    notice.start()
+    try:
+        with hold(path) as descriptor:
+            notice.cancel()
+            yield descriptor
+    finally:
+        notice.cancel()
 
 
 @contextmanager
@@ -111,3 +151,37 @@ def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
 
 def _prefix(target: Path) -> str:
     return f".partial-{target.name}-"
+
+
+BEING_MADE_S = 60.0  # a newer folder may not be locked yet
+
+
+@contextmanager
+def scratch_in(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new locked folder in ``parent`` whose name begins with ``prefix``; it is removed after the block.
+
+    Folders with the same prefix whose process has ended are removed first. Raises OSError if it cannot be created.
+    """
+    remove_left(parent, prefix)
+    made = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=parent))
+    with hold(made, folder=True):
+        # Only a locked folder gets the name that other processes look for.
+        folder = made.rename(made.with_name(made.name.removeprefix(".")))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_left(parent: Path, prefix: str) -> None:
+    """Remove this user's folders that killed processes left in ``parent``, and kill the processes in them."""
+    for path in [*parent.glob(f"{prefix}*"), *parent.glob(f".{prefix}*")]:
+        try:
+            facts = path.lstat()
+            young = path.name.startswith(".") and time.time() - facts.st_ctime < BEING_MADE_S
+            if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and not young:
+                with hold(path, wait=False, folder=True):
+                    end_orphans(path)
+                    shutil.rmtree(path, ignore_errors=True)
+        except OSError:
+            continue  # locked, or removed meanwhile

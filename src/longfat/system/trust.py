@@ -11,10 +11,9 @@ import hashlib
 import os
 from pathlib import Path
 
-from longfat.system.cache import cache_folder
+from longfat.system.cache import HOME, cache_folder
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
-from longfat.system.home import HOME
 
 LIST = "trusted-programs"
 

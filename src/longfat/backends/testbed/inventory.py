@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 from longfat.backends.testbed.folder import INVENTORY
 from longfat.study.schema.names import Path as Path_
 from longfat.study.schema.names import key_text
+from longfat.system.cache import HOME
 from longfat.system.errors import Problem, StudyError
-from longfat.system.home import HOME
 
 WORKER = "worker"  # role of a machine that executes runs in virtual time; it has no links
 SCHEMA = HOME / "infra" / "inventory.schema.json"

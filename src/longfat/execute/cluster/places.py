@@ -10,8 +10,8 @@ from pathlib import Path
 from longfat.backends.testbed.connect.connection import ssh_options
 from longfat.backends.testbed.folder import NAME, labs_folder
 from longfat.backends.testbed.inventory import WORKER, read_inventory
+from longfat.system.cache import HOME
 from longfat.system.errors import StudyError
-from longfat.system.home import HOME
 
 ALLOWED = (
     "the name of a lab (`longfat lab list`), slurm, ssh:HOST[:CHECKOUT],..., kubernetes:image=IMAGE[,namespace=NAME],"

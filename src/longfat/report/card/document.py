@@ -13,10 +13,8 @@ from longfat.relations.bind import RelationError, Scope
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import check as check_expression
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
-from longfat.study.schema.document import document_of
 from longfat.study.schema.names import Finding, unknown
-from longfat.study.schema.source import read_source
+from longfat.study.schema.source import document_of, read_source
 
 FILE = "card.yaml"
 WHO = "${who}"
@@ -25,7 +23,7 @@ Asks = Literal["MUST", "SHOULD", "should"]
 Section = Annotated[str, Field(pattern=r"^\d+(\.\d+)*(, \d+(\.\d+)*)*$", strict=True)]
 
 
-class Row(Closed):
+class Row(f.Closed):
     """One requirement, with the number that is shown for the candidate and for each peer."""
 
     row: f.Name = Field(description="name of the row, the same in all cards")
@@ -43,7 +41,7 @@ class Row(Closed):
         return self.of.replace(WHO, who)
 
 
-class LeftOut(Closed):
+class LeftOut(f.Closed):
     """A requirement without a row, and the reason."""
 
     section: Section
@@ -52,7 +50,7 @@ class LeftOut(Closed):
     reason: f.Text
 
 
-class CardDocument(Closed):
+class CardDocument(f.Closed):
     """The contents of card.yaml."""
 
     format: Literal[2] = Field(description="version of this format")

@@ -15,7 +15,7 @@ from pydantic import Field
 from longfat.spec.runspec import Queue, Scalar
 from longfat.spec.units import Duration, Quantity, Ratio
 from longfat.study.queues.limit import MOST_PACKETS, Limit, Place
-from longfat.study.schema.closed import Closed
+from longfat.study.schema.fields import Closed
 from longfat.study.schema.names import Finding
 
 MOST_BYTES = 2**32 - 1  # a limit has 32 bits (struct tc_fifo_qopt in linux/pkt_sched.h)

@@ -11,11 +11,34 @@ from functools import cache, reduce
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import ErrorDetails, core_schema
 
+from longfat.spec.units import Quantity
 from longfat.study.schema.fields import WAITING
-from longfat.study.schema.json_schema import JsonSchema
 from longfat.study.schema.names import Finding, Path, nearest, shown, unknown
+
+
+class JsonSchema(GenerateJsonSchema):
+    """pydantic's generator; mappings of free keys keep the schema of their values."""
+
+    def encode_default(self, dft: Any) -> Any:
+        """Return a quantity as text, a model as the keys that were set."""
+        if isinstance(dft, Quantity):
+            return str(dft)
+        if isinstance(dft, BaseModel):
+            return dft.model_dump(exclude_unset=True)
+        return super().encode_default(dft)
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> dict[str, Any]:
+        """Return ``additionalProperties`` for the values of free keys, ``propertyNames`` for the keys."""
+        keys = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
+        values = self.generate_inner(schema["values_schema"]) if "values_schema" in schema else {}
+        names = {key: keys[key] for key in ("pattern", "enum") if key in keys}
+        result: dict[str, Any] = {"type": "object", "additionalProperties": values or True}
+        result |= {"propertyNames": names} if names else {}
+        return result | ({"minProperties": schema["min_length"]} if schema.get("min_length") else {})
+
 
 MISSING = "is required here but missing"
 _SHAPES = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of keys: quantities with bounds, names, scalars.
+"""The base of all models of a study's files, and types of keys: quantities with bounds, names, scalars.
 
 Owns the checks that need only the value and the names in its context. Must not read files or other keys.
 """
@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
+    ConfigDict,
     Discriminator,
     Field,
     GetCoreSchemaHandler,
@@ -29,6 +30,15 @@ from pydantic_core import PydanticCustomError, core_schema
 from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size
 from longfat.study.schema.names import shown, unknown
 from longfat.system.errors import StudyError
+
+
+class Closed(BaseModel):
+    """An immutable mapping without unknown keys; ``examples`` are shown in the reference."""
+
+    examples: ClassVar[tuple[str, ...]] = ()
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
 
 REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 WAITING = "waiting"

@@ -21,7 +21,6 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from longfat.study.catalog.ccas import CCAS, Cca, Value, plain
 from longfat.study.catalog.kernels import Piece
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.names import nearest, shown, unknown
 from longfat.study.traffic.own import OwnAlgorithm, own_algorithm
 
@@ -35,7 +34,7 @@ def _read(given: object, info: ValidationInfo) -> OwnAlgorithm:
 OwnSource = Annotated[OwnAlgorithm, PlainValidator(_read), WithJsonSchema({"type": "string", "pattern": r"\S"})]
 
 
-class Algorithm(Closed):
+class Algorithm(f.Closed):
     """A congestion control of the kernel or of the study, with its parameters by the catalogue's names."""
 
     model_config = ConfigDict(extra="allow")

@@ -15,7 +15,6 @@ from longfat.spec.gates import Gate
 from longfat.spec.runspec import RunSpec
 from longfat.spec.units import Duration, Size
 from longfat.study.schema import fields as f
-from longfat.study.schema.closed import Closed
 from longfat.study.schema.files import StudyFile
 from longfat.study.schema.names import Finding
 from longfat.study.traffic.algorithm import Algorithm, AlgorithmUsed
@@ -24,7 +23,7 @@ Sides = tuple[tuple[str, ...], tuple[str, ...]]
 """Names of a topology's senders and of its receivers."""
 
 
-class Entry(Closed):
+class Entry(f.Closed):
     """An entry of a section, with the keys of every kind."""
 
     name: f.Name = Field(description="name, unique among all traffic of the experiment")

@@ -1,22 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests for responses of random sizes, by users with think times, or at random times."""
+"""Requests for responses of random sizes, by users with think times, or at random times.
+
+Owns the gates and rows of all kinds in which a program at the receiver requests data from a server.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from longfat.spec.gates import Evidence
+from longfat.spec.gates import Evidence, Gate
 from longfat.spec.runspec import Requests as Record
 from longfat.spec.units import Duration, Size
 from longfat.study.schema import fields as f
 from longfat.study.schema.files import OwnFile, StudyFile
 from longfat.study.schema.names import Finding
-from longfat.study.traffic.asked import algorithm_holds, errors_text, total_errors, was_reported
 from longfat.study.traffic.kind import Around, Column, Cost, Path, Section, Table, TcpEntry
+
+
+def was_reported(kind: str, words: str) -> Gate:
+    """Each entry is in achieved.json and in the kind's table. ``words`` name it in messages: "requests {} were"."""
+
+    def gate(evidence: Evidence) -> Iterator[str]:
+        seen = {item[kind] for item in evidence.achieved.get(kind, ())}
+        reported = {report[kind] for report in evidence.program_reports.get(kind, ())}
+        for one in getattr(evidence.spec, kind):
+            if one.name not in seen & reported:
+                yield f"{words.format(one.name)} not reported"
+
+    return gate
+
+
+def algorithm_holds(kind: str, words: str) -> Gate:
+    """The connections of each server used the declared algorithm only. ``words`` name them: "the server of {}"."""
+
+    def gate(evidence: Evidence) -> Iterator[str]:
+        found = {item[kind]: item["ccas"] for item in evidence.achieved.get(kind, ())}
+        for one in getattr(evidence.spec, kind):
+            if one.name in found and found[one.name] != [one.cca]:
+                seen = ", ".join(found[one.name]) or "not seen"
+                yield f"algorithm of {words.format(one.name)} is {seen}, declared {one.cca}"
+
+    return gate
+
+
+def total_errors(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a report as a row of its table, with the errors of all kinds added up."""
+    return {**report, "errors": sum(report["errors"].values())}
+
+
+def errors_text(errors: Mapping[str, int]) -> str:
+    """Return counts of errors as a message lists them."""
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(errors.items()))
+
 
 SECONDS_PER_REQUEST = 2e-3  # connection and programs, without the packets of a response
 ROUND_TRIPS = 2  # of each request: the connection, then the request and the start of its response

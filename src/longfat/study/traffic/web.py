@@ -13,8 +13,8 @@ from longfat.spec.gates import Evidence
 from longfat.spec.runspec import Web as Record
 from longfat.spec.units import Ratio
 from longfat.study.schema import fields as f
-from longfat.study.traffic.asked import algorithm_holds, errors_text, total_errors, was_reported
 from longfat.study.traffic.kind import Around, Column, Cost, Path, Section, Table, TcpEntry
+from longfat.study.traffic.requests import algorithm_holds, errors_text, total_errors, was_reported
 
 SECONDS_PER_REQUEST = 3e-3  # programs and connection of a request, without its packets
 # Allowed share of failed requests. Nothing in a guest refuses a request, so failures point to a limit of the programs;

@@ -7,11 +7,13 @@ the end hosts. Each link between two hosts has its own cable; a link within a ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from longfat.backends.testbed.inventory import Inventory
-from longfat.spec.runspec import RunSpec
+from longfat.spec.gates.behaviour import RTT_ALLOWANCE_US, RTT_TOLERANCE
+from longfat.spec.network import Port, ports, route
+from longfat.spec.runspec import Link, RunSpec
 from longfat.system.errors import RigError
 
 
@@ -69,3 +71,89 @@ def _lay_cables(spec: RunSpec, inventory: Inventory, hosts: dict[str, str], lack
                 return None
             cables[number] = free[0]
     return cables
+
+
+@dataclass(frozen=True)
+class BuiltRun:
+    """A run as built on its hosts.
+
+    ``shares_us`` has, by interface, the part of the declared delay that a cable provides. ``round_trips_us`` has, by
+    link, the round trip over each cable with its own delay, including the delay elements at its ends.
+    """
+
+    spec: RunSpec
+    shares_us: dict[str, int]
+    round_trips_us: dict[int, int]
+
+
+def subtract_cables(spec: RunSpec, placement: Placement, own_us: Mapping[str, int]) -> BuiltRun:
+    """Return the run without its cables' own round trips ``own_us``. Raises RigError if it declares less delay."""
+    every = ports(spec)
+    users = {port.name: _users(spec, port) for port in every}
+    left_us = {port.name: port.egress.delay_us for port in every}
+    own = {number: own_us[cable] for number, cable in placement.cables.items() if own_us.get(cable)}
+    for number, round_trip_us in own.items():
+        here, there = (port for port in every if port.link == number)
+        if users[here.name] != users[there.name]:
+            cable = placement.cables[number]
+            raise RigError(f"traffic passes {cable}, which has its own delay, in one direction only")
+        if not users[here.name]:
+            continue
+        same_users = [
+            here,
+            there,
+            *(port for port in every if port.link != number and users[port.name] == users[here.name]),
+        ]
+        along = route(spec, *min(users[here.name]))
+        with_here = [port for port in same_users if (port in along) == (here in along)]
+        due_us = _take(left_us, with_here, round_trip_us // 2)
+        due_us += _take(
+            left_us, [port for port in same_users if port not in with_here], round_trip_us - round_trip_us // 2
+        )
+        if due_us := _take(left_us, same_users, due_us):
+            raise RigError(
+                f"the path of {placement.cables[number]} has its own round trip of {round_trip_us} us,"
+                f" the run declares {round_trip_us - due_us} us for its traffic"
+            )
+    shares = {port.name: port.egress.delay_us - left_us[port.name] for port in every}
+    added = {number: sum(left_us[port.name] for port in every if port.link == number) for number in own}
+    return BuiltRun(
+        replace(spec, links=tuple(_with_delays(link, k, every, left_us) for k, link in enumerate(spec.links))),
+        {name: share for name, share in shares.items() if share},
+        {number: own[number] + added[number] for number in own},
+    )
+
+
+def _take(left_us: dict[str, int], ports_in_order: list[Port], due_us: int) -> int:
+    """Subtract a delay from interfaces, in their order; return the rest."""
+    for port in ports_in_order:
+        taken_us = min(left_us[port.name], due_us)
+        left_us[port.name] -= taken_us
+        due_us -= taken_us
+    return due_us
+
+
+def _users(spec: RunSpec, port: Port) -> frozenset[tuple[str, str]]:
+    """Return the pairs of hosts, sorted, whose traffic or acknowledgments leave through an interface."""
+    ends = {(min(one.sender, one.receiver), max(one.sender, one.receiver)) for one in spec.sent}
+    return frozenset((a, b) for a, b in ends if port in (*route(spec, a, b), *route(spec, b, a)))
+
+
+def _with_delays(link: Link, number: int, every: tuple[Port, ...], delays_us: Mapping[str, int]) -> Link:
+    names = {port.node: port.name for port in every if port.link == number}
+    a, b = (replace(end, egress=replace(end.egress, delay_us=delays_us[names[end.node]])) for end in (link.a, link.b))
+    return replace(link, a=a, b=b)
+
+
+def missed_round_trips(
+    declared_us: Mapping[int, int], measured_us: Mapping[int, int | None], cables: Mapping[int, str]
+) -> Iterator[str]:
+    """Yield a reason for each cable whose round trip is outside the tolerance of the base-RTT gate."""
+    for number, wanted_us in sorted(declared_us.items()):
+        found_us, most_us = measured_us.get(number), wanted_us * (1 + RTT_TOLERANCE) + RTT_ALLOWANCE_US
+        if found_us is None or not wanted_us <= found_us <= most_us:
+            found = "unanswered" if found_us is None else f"{found_us} us"
+            yield (
+                f"the round trip over {cables[number]} is {found}, declared {wanted_us} us with the delay elements at"
+                f" its ends (at most {most_us:.0f} us)"
+            )

@@ -15,8 +15,8 @@ from longfat.backends.testbed.provision.existing import EXISTING
 from longfat.backends.testbed.provision.variables import INFRA
 from longfat.study.schema.names import require
 from longfat.system.errors import RigError, StudyError
-from longfat.system.holders import holder
 from longfat.system.locks import hold
+from longfat.system.store import holder
 
 MODULES = {
     name: INFRA / "terraform/environments" / name for name in ("local", "libvirt", "openstack", "latitude", "aws")

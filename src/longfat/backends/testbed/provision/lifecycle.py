@@ -40,16 +40,21 @@ from longfat.backends.testbed.folder import (
 from longfat.backends.testbed.inventory import WORKER, load_inventory
 from longfat.backends.testbed.provision.existing import EXISTING
 from longfat.backends.testbed.provision.labs import MODULES, RENTED, Lab
-from longfat.backends.testbed.provision.local import choose_variables
 from longfat.backends.testbed.provision.terraform import Terraform, find_program, interrupts_for_child
-from longfat.backends.testbed.provision.variables import INFRA, give_variables, read_json, read_variables
+from longfat.backends.testbed.provision.variables import (
+    INFRA,
+    choose_variables,
+    give_variables,
+    read_json,
+    read_variables,
+)
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError, StudyError
 from longfat.system.files import file_sha256, write_whole
-from longfat.system.holders import holder
 from longfat.system.locks import hold
+from longfat.system.store import holder
 
 ANSIBLE = INFRA / "ansible"
 KERNEL = "kernel_booted_package"
