@@ -58,7 +58,7 @@ lint: development
     ruff format --check .
     ruff check .
     mypy
-    shellcheck just .ci/run images/customize.sh images/machine/customize.sh images/machine/root/usr/local/sbin/seed
+    shellcheck just .ci/run .ci/night images/customize.sh images/machine/customize.sh images/machine/root/usr/local/sbin/seed
     shellcheck infra/with-lock infra/scan/run infra/terraform/environments/local/machine
     shellcheck infra/ansible/check infra/ansible/provision infra/ansible/run
     yamllint --strict .

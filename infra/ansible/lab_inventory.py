@@ -36,7 +36,7 @@ def convert(inventory: Mapping[str, Any], known_hosts: Path, lookup: Lookup) -> 
     """
     lines: list[str] = []
     unknown = []
-    children: dict[str, Any] = {group: {"hosts": {}} for group in GROUPS.values()}
+    children: dict[str, Any] = {group: {"hosts": {}} for group in (*GROUPS.values(), "workstations")}
     for host in inventory["hosts"]:
         ssh = host["ssh"]
         name = known_name(ssh["address"], ssh["port"])

@@ -23,7 +23,11 @@ from typing import Any
 import pytest
 from needs import refuse
 
+from longfat.backends.testbed.connect.placement import place
+from longfat.backends.testbed.inventory import read_inventory
+from longfat.cli.study import Choices, find_study, resolve
 from longfat.system.cache import cache_folder
+from longfat.system.errors import RigError
 
 INFRA = Path(__file__).resolve().parents[2] / "infra"
 QEMU_STUB = Path(__file__).with_name("qemu_stub.py")
@@ -151,6 +155,18 @@ def make_terraform(session: Path) -> Terraform:
 
 def inventory_schema() -> dict[str, Any]:
     return dict(json.loads((INFRA / "inventory.schema.json").read_text()))
+
+
+def refusals_of_smoke(inventory: dict[str, Any], folder: Path) -> set[str]:
+    """The reasons why runs of the smoke study have no place on the hosts and links of an inventory."""
+    (folder / "inventory.json").write_text(json.dumps(inventory))
+    hosts, reasons = read_inventory(folder), set()
+    for run in resolve(find_study("_smoke"), Choices(), {"backend": "hosts"}).runs:
+        try:
+            place(run.spec, hosts)
+        except RigError as error:
+            reasons.add(str(error))
+    return reasons
 
 
 def write_qemu_stub(program: Path, scratch: Path) -> None:

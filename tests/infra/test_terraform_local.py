@@ -25,6 +25,7 @@ from terraform_toolbox import (
     inventory_schema,
     machines,
     make_terraform,
+    refusals_of_smoke,
     runs,
     write_qemu_stub,
 )
@@ -156,6 +157,7 @@ def test_a_lab_comes_up_is_mended_and_leaves_nothing(lab: Lab) -> None:
         ("router", "router", 2),
         ("sender", "sender", 2),
     ]
+    assert refusals_of_smoke(inventory, lab.scratch) == set()
     for host in inventory["hosts"]:
         assert (lab.folder / f"{host['name']}.host_key.pub").read_text().startswith(f"{host['ssh']['host_key']} ")
         with socket.create_connection((host["ssh"]["address"], host["ssh"]["port"])) as door:

@@ -4,11 +4,22 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from terraform_toolbox import ENVIRONMENTS, MODULES, Terraform, inventory_schema, make_terraform
+from terraform_toolbox import (
+    ENVIRONMENTS,
+    INFRA,
+    MODULES,
+    SCHEMA_PROVIDER,
+    Terraform,
+    inventory_schema,
+    make_terraform,
+    refusals_of_smoke,
+)
 
 pytestmark = pytest.mark.terraform
 
@@ -47,6 +58,15 @@ def test_a_module_is_valid(terraform: Terraform, module: str) -> None:
     assert answer["valid"]
 
 
+@pytest.mark.parametrize("module", MOCKED)
+def test_a_provider_has_one_version_which_is_that_of_its_schema(module: str) -> None:
+    [(source, version)] = re.findall(
+        r'source  = "(.*)"\n *version = "(.*)"', (INFRA / module / "versions.tf").read_text()
+    )
+    known = [json.loads(path.read_text()) for path in SCHEMA_PROVIDER.glob("schemas/*.json")]
+    assert version in [one["version"] for one in known if one["source"].partition("/")[2] == source]
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_the_tests_of_a_module_pass(said: dict[str, list[dict[str, Any]]], module: str) -> None:
     messages = messages_of(said, module)
@@ -66,6 +86,21 @@ def test_the_inventory_keeps_the_contract(said: dict[str, list[dict[str, Any]]],
     assert {inventory["environment"] for inventory in made} == {
         module.rpartition("/")[2].replace("inventory", "existing")
     }
+
+
+@pytest.mark.parametrize("module", MOCKED)
+def test_the_default_machines_have_a_place_for_every_run_of_the_smoke_study(
+    said: dict[str, list[dict[str, Any]]], module: str, tmp_path: Path
+) -> None:
+    names = {"worker1"} if module.endswith("/aws") else {"receiver", "router", "sender"}
+    made = [one for one in inventories(messages_of(said, module)) if {host["name"] for host in one["hosts"]} == names]
+    assert made != []
+    for inventory in made:
+        refused = refusals_of_smoke(inventory, tmp_path)
+        if module.endswith("/aws"):  # workers execute it in virtual time
+            assert refused == {"the run needs 1 sender host(s), the lab has none"}
+        else:
+            assert refused == set()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stub of Terraform for a lab: plans, applies and keeps a state, and makes nothing.
 
-Its first argument is a folder: it notes its verbs in `calls`; a file `VERB.fails` makes a verb fail with its text.
+Its first argument is a folder: it notes its calls in `calls`; a file `VERB.fails` makes a verb fail with its text.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> int:
     environment = Path(chdir.removeprefix("-chdir=")).name
     tags = json.loads((lab / "given.tfvars.json").read_text())["tags"]
     with (Path(behaviour) / "calls").open("a") as calls:
-        calls.write(f"{verb}\n")
+        calls.write(f"{' '.join((verb, *arguments))}\n")
     Path(os.environ["TF_DATA_DIR"]).mkdir(exist_ok=True)
     reason = Path(behaviour) / f"{verb}.fails"
     if verb == "apply":

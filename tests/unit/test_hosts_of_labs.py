@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -24,7 +25,8 @@ from longfat.backends.testbed.connect.connection import (
     ssh_command,
 )
 from longfat.backends.testbed.connect.placement import BuiltRun, missed_round_trips, place, subtract_cables
-from longfat.backends.testbed.inventory import Host, Inventory
+from longfat.backends.testbed.inventory import Host, Inventory, read_inventory
+from longfat.backends.testbed.provision.existing import inventory_of
 from longfat.cli.plan import needs
 from longfat.cli.study import Choices, find_study, resolve
 from longfat.guest.host_kernel import FEATURES
@@ -227,6 +229,22 @@ def test_a_lab_with_the_printed_hosts_and_cables_executes_every_planned_run(name
     assert name != WHOLE or cables == CABLES
     there = Counter(host.role for host in backend.inventory.hosts)
     assert all(there[role] == count for role, count in roles.items())
+
+
+def test_three_machines_by_address_and_card_have_a_place_for_every_run_of_the_smoke_study(tmp_path: Path) -> None:
+    links = {"sender": ("direct", "left"), "router": ("left", "right"), "receiver": ("right", "direct")}
+    machines = {
+        name: {
+            "role": name,
+            "ssh": {"address": f"192.0.2.{number}"},
+            "nics": {link: {"mac": f"52:54:00:00:0{number}:0{card}"} for card, link in enumerate(own)},
+        }
+        for number, (name, own) in enumerate(links.items())
+    }
+    (tmp_path / "lab.yaml").write_text(json.dumps({"tags": {"study": "any", "owner": "me"}, "hosts": machines}))
+    (tmp_path / "inventory.json").write_text(json.dumps(inventory_of(tmp_path)))
+    inventory = read_inventory(tmp_path)
+    assert all(place(run.spec, inventory).cables for run in plan_on(WHOLE, "hosts").runs)
 
 
 @pytest.mark.parametrize("backend", ["hosts", "mininet"])

@@ -5,26 +5,24 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from longfat.backends.hosts import open_backend as open_hosts
 from longfat.backends.testbed.folder import lab_folder
 from longfat.backends.testbed.inventory import read_inventory
-from longfat.backends.testbed.provision import lifecycle, variables
+from longfat.backends.testbed.provision import lifecycle, terraform, variables
 from longfat.backends.testbed.provision.existing import inventory_of
 from longfat.backends.testbed.provision.labs import ENVIRONMENTS, use_lab
-from longfat.backends.testbed.provision.terraform import Changes, Price, describe, interrupts_for_child, read_changes
 from longfat.builds.kernel import KernelBuild
 from longfat.cli import app
 from longfat.cli import lab as verbs
@@ -46,9 +44,13 @@ class Labs:
     programs: Path
 
     @property
-    def called(self) -> list[str]:
+    def calls(self) -> list[list[str]]:
         calls = self.programs / "calls"
-        return calls.read_text().split() if calls.exists() else []
+        return [line.split() for line in calls.read_text().splitlines()] if calls.exists() else []
+
+    @property
+    def called(self) -> list[str]:
+        return [words[0] for words in self.calls]
 
     def program(self, name: str, text: str) -> None:
         (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
@@ -170,6 +172,15 @@ def test_a_lab_comes_up_once_and_its_inventory_is_written_again(labs: Labs) -> N
     assert json.loads((folder / "inventory.json").read_text())["environment"] == "libvirt"
 
 
+def test_terraform_prints_colours_on_a_terminal_only(labs: Labs, monkeypatch: pytest.MonkeyPatch) -> None:
+    labs.lab("libvirt")
+    call("up", "libvirt", "--yes")
+    monkeypatch.setattr(terraform, "sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
+    call("down", "libvirt", "--yes")
+    assert [words[0] for words in labs.calls if "-no-color" not in words] == ["apply"]
+    assert labs.calls[-1][0] == "apply"
+
+
 def test_a_lab_that_failed_half_way_keeps_its_state_and_continues(
     labs: Labs, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -202,31 +213,13 @@ def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: py
     call("sweep", status=3)
     assert state.exists()
     call("sweep", "--yes")
-    assert call("list").startswith("own:")
+    assert call("list").startswith("old: not up\nown:")
 
     odd = labs.lab("odd") / "terraform.tfstate"
     for damaged in ("", '{"resources": [{"mode": "managed", "type": "server", "name": "this", "instances": [{}]}]}'):
         odd.write_text(damaged)
         assert "odd: unreadable" in call("list", status=3)
         assert "odd" in call("sweep", "--yes", status=3)
-
-
-def test_the_cost_until_the_expiry_is_computed_from_the_price_of_an_hour() -> None:
-    now = datetime(2030, 1, 1, tzinfo=UTC)
-    changes = Changes((), (), datetime(2030, 1, 2, tzinfo=UTC))
-    assert "60.00 EUR" in str(list(describe(changes, Price(2.5, "EUR"), now, rented=True)))
-
-
-def test_a_plan_is_read_by_its_actions() -> None:
-    actions = {"a": "no-op", "b": "create", "c": "delete create", "d": "create delete", "e": "update", "f": "delete"}
-    values = {"before": {"tag": 1, "image": "a"}, "after": {"tag": 1, "image": "b"}}
-    plan = {
-        "resource_changes": [
-            {"address": name, "change": {"actions": how.split()} | (values if how == "update" else {})}
-            for name, how in actions.items()
-        ]
-    }
-    assert read_changes(plan).resources == (("+", "b"), ("-/+", "c"), ("-/+", "d"), ("~", "e (image)"), ("-", "f"))
 
 
 def test_a_local_lab_needs_no_variables_and_leaves_nothing(labs: Labs) -> None:
@@ -304,15 +297,6 @@ def test_a_lab_in_use_by_a_study_or_another_command_is_not_destroyed(farm: Path)
         with pytest.raises(RigError), use_lab(farm):
             pass
     assert (farm / "inventory.json").exists()
-
-
-def test_an_interrupt_ends_the_program_in_the_foreground_and_its_end_is_awaited(tmp_path: Path) -> None:
-    script = f'trap "touch {tmp_path}/ended; exit 7" INT; kill -INT $PPID; kill -INT $$; sleep 5'
-    with interrupts_for_child():
-        assert subprocess.run(["/bin/sh", "-c", script], check=False).returncode == 7
-    assert (tmp_path / "ended").exists()
-    with pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)
 
 
 @pytest.fixture
@@ -421,6 +405,10 @@ def test_workers_are_written_by_their_addresses(labs: Labs) -> None:
     assert first["ssh"] == {"address": "192.0.2.9", "port": 2222, "user": "ann", "host_key": None}
     assert second["ssh"]["address"] == "192.0.2.8"
     assert "--host" in call("init", "existing", "--lab", "b", "--host", "a b", status=2)
+    call("init", "existing", "--lab", "same", "--host", "192.0.2.8", "--host", "192.0.2.8:22")
+    assert "hosts.worker2.ssh: worker1 has the same address and port" in call(
+        "up", "existing", "--lab", "same", status=2
+    )
     assert "--host" in call("init", "libvirt", "--lab", "b", "--host", "a", status=2)
 
 
@@ -461,3 +449,46 @@ def test_workers_are_machines_of_one_kind_without_links(labs: Labs, environment:
     chosen = json.loads((labs.folder / environment / "chosen.json").read_text())
     assert {host["role"] for host in chosen["hosts"].values()} == {"worker"}
     assert len(chosen["hosts"]) == 3 and chosen["links"] == {}
+    call("up", environment, "--workers", "3", "--yes")
+    assert json.loads((labs.folder / environment / "chosen.json").read_text()) == chosen
+
+
+def test_another_number_of_workers_needs_another_lab_where_machines_have_ports(labs: Labs) -> None:
+    call("up", "local", "--workers", "2", "--yes")
+    chosen = (labs.folder / "local/chosen.json").read_text()
+    assert "longfat lab down local" in call("up", "local", "--workers", "3", "--yes", status=2)
+    assert (labs.folder / "local/chosen.json").read_text() == chosen
+
+
+def test_workers_do_not_end_a_ceiling_and_hosts_are_stated_once(labs: Labs) -> None:
+    folder = labs.lab("libvirt")
+    call("up", "libvirt", "--workers", "2", "--yes", "--max-hours", "5")
+    call("up", "libvirt", "--workers", "4", "--yes")
+    assert hours_of(folder) == pytest.approx(5, abs=0.1)
+    (folder / "lab.yaml").write_text(json.dumps(VARIABLES | {"hosts": {"one": {"role": "worker"}}}))
+    assert "--workers" in call("up", "libvirt", "--workers", "2", "--yes", status=2)
+
+
+def test_no_lab_is_said_and_an_example_is_no_machine(labs: Labs) -> None:
+    assert str(labs.folder) in call("list")
+    call("init", "aws")
+    assert call("list") == "aws: not up\n"
+
+
+@pytest.mark.usefixtures("farm")
+def test_the_name_of_a_lab_belongs_behind_its_option() -> None:
+    assert "hint: --lab farm" in call("down", "farm", status=2)
+    assert "longfat lab up ENVIRONMENT --lab nonesuch" in call("provision", "--lab", "nonesuch", status=3)
+
+
+def test_a_lab_of_workers_is_no_lab_of_hosts(farm: Path) -> None:
+    with pytest.raises(StudyError, match="has workers"):
+        open_hosts("hosts", lambda line: None, farm)
+
+
+def test_a_lab_without_a_known_key_is_up_and_the_error_begins_with_that(labs: Labs) -> None:
+    labs.program("ssh-keygen", "exit 1")
+    labs.lab("existing", {"tags": TAGS, "hosts": {"one": {"role": "worker", "ssh": {"address": "192.0.2.7"}}}})
+    output = call("up", "existing", status=3)
+    assert "inventory.json: the lab is up, but its hosts cannot be reached yet" in output
+    assert "one: unknown host key" in output and "then: longfat lab up existing" in output

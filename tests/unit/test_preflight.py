@@ -7,8 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
-LOOK = Path(__file__).resolve().parents[2] / "infra/ansible/roles/preflight/files/look.sh"
+ANSIBLE = Path(__file__).resolve().parents[2] / "infra/ansible"
+LOOK = ANSIBLE / "roles/preflight/files/look.sh"
 KERNEL = "6.12-longfat-abc"
 # Programs of a machine without any fault; None is a program that is missing.
 SOUND: dict[str, str | None] = {
@@ -87,3 +89,13 @@ def test_each_fault_is_the_only_reason(
 
 def test_a_machine_with_the_kernel_already_has_nothing_to_lose(tmp_path: Path) -> None:
     assert reasons(tmp_path, {"uname": f"echo {KERNEL}", "nft": "echo table inet filter"}, SECURE="1") == []
+
+
+def test_a_kernel_is_booted_after_the_look_and_the_programs_and_before_the_packet_filter() -> None:
+    play, workers, _ = yaml.safe_load((ANSIBLE / "site.yml").read_text())
+    roles = [
+        task["ansible.builtin.import_role"]["name"] for task in play["tasks"] if "ansible.builtin.import_role" in task
+    ]
+    assert roles[:4] == ["preflight", "traffic_tools", "kernel_booted", "packet_filter"]
+    names = [task["name"] for task in workers["tasks"]]
+    assert names.index("Wait for the end of the first boot") < names.index("Packet filter") < names.index("Worker")

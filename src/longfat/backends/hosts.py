@@ -26,7 +26,7 @@ from longfat.backends.testbed.connect.answers import understood
 from longfat.backends.testbed.connect.connection import Clock, Connections, drift_ns
 from longfat.backends.testbed.connect.join import join_achieved, join_parts
 from longfat.backends.testbed.connect.placement import BuiltRun, Placement, missed_round_trips, place, subtract_cables
-from longfat.backends.testbed.inventory import Inventory, read_inventory
+from longfat.backends.testbed.inventory import WORKER, Inventory, read_inventory
 from longfat.guest.ccas import refused_ccas
 from longfat.guest.host_kernel import FEATURES, needed_features
 from longfat.guest.sysctls import GLOBAL_SYSCTLS
@@ -247,6 +247,9 @@ def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
     if lab is None:
         raise StudyError("backend hosts needs a lab", where="--lab", hint="`longfat lab list` shows the labs")
     inventory = read_inventory(lab)
+    if all(host.role == WORKER for host in inventory.hosts):
+        message, hint = "this lab has workers, and no hosts with links", "without --backend, they execute the runs"
+        raise StudyError(message, where=f"--on {lab.name}", hint=f"{hint} in virtual time")
     say(f"asking {', '.join(host.name for host in inventory.hosts)}")
     if inventory.tunnels:
         say(f"tunnels over the hosts' own network, not cables: {', '.join(sorted(inventory.tunnels))}")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from longfat.backends.testbed.folder import VARIABLES
+from longfat.backends.testbed.folder import VARIABLES, labs_folder
 from longfat.backends.testbed.provision import lifecycle
 from longfat.backends.testbed.provision.existing import EXISTING, inventory_of
 from longfat.backends.testbed.provision.labs import ENVIRONMENTS, RENTED, Lab, all_labs, open_lab
@@ -136,6 +136,8 @@ def down(console: Console, environment: Environment = None, name: Name = None, y
 def list_(console: Console) -> None:
     """List the labs of this account, and the time each has left."""
     _, unreadable = _print_labs(console)
+    if not all_labs():
+        say(console, f"no labs in {labs_folder()}; `longfat lab init ENVIRONMENT` begins one")
     _refuse_left([], unreadable)
 
 
@@ -153,7 +155,7 @@ def sweep(console: Console, yes: Yes = False) -> None:
 
 
 def _print_labs(console: Console) -> tuple[list[str], list[str]]:
-    """Print every lab that has machines; return the names of those past their expiry, and of the unreadable ones."""
+    """Print every lab; return the names of those past their expiry, and of the unreadable ones."""
     expired, unreadable, now = [], [], datetime.now(UTC)
     for name in all_labs():
         try:
@@ -162,14 +164,16 @@ def _print_labs(console: Console) -> tuple[list[str], list[str]]:
             say(console, f"{name}: unreadable: {error}")
             unreadable.append(name)
             continue
-        if standing:
-            life = "no expiry"
-            if standing.expires:
-                hours = round((standing.expires - now).total_seconds() / 3600)
-                life = f"{hours} h left" if standing.expires > now else f"expired {-hours} h ago"
-                expired += [] if standing.expires > now else [name]
-            owned = f"study {standing.study}, owner {standing.owner}"
-            say(console, f"{name}: {standing.environment}, {owned}, {standing.resources} resources, {life}")
+        if not standing:
+            say(console, f"{name}: not up")
+            continue
+        life = "no expiry"
+        if standing.expires:
+            hours = round((standing.expires - now).total_seconds() / 3600)
+            life = f"{hours} h left" if standing.expires > now else f"expired {-hours} h ago"
+            expired += [] if standing.expires > now else [name]
+        owned = f"study {standing.study}, owner {standing.owner}"
+        say(console, f"{name}: {standing.environment}, {owned}, {standing.resources} resources, {life}")
     return expired, unreadable
 
 

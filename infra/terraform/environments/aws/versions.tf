@@ -9,7 +9,7 @@ terraform {
     # Reads the environment: AWS_REGION, and AWS_PROFILE or AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY.
     aws = {
       source  = "hashicorp/aws"
-      version = "~> 6.0"
+      version = "6.0.0"
     }
   }
 }

@@ -51,6 +51,7 @@ resource "latitudesh_server" "this" {
   ssh_keys         = [latitudesh_ssh_key.this.id]
   user_data        = latitudesh_user_data.this.id
   tags             = [for tag in latitudesh_tag.this : tag.id]
+  allow_reinstall  = false # a changed system or key is an error of the provider, not an erased machine
   timeouts         = { create = "60m" }
 
   lifecycle {

@@ -9,7 +9,7 @@ terraform {
     # Reads LATITUDESH_AUTH_TOKEN.
     latitudesh = {
       source  = "latitudesh/latitudesh"
-      version = "~> 4.0"
+      version = "4.0.0"
     }
   }
 }

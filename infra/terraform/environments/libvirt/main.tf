@@ -73,6 +73,15 @@ resource "libvirt_volume" "image" {
   target     = { format = { type = "qcow2" } }
   create     = { content = { url = var.image_url } }
   depends_on = [terraform_data.lab]
+
+  lifecycle {
+    precondition {
+      condition = (
+        var.image_sha512 == null || try(filesha512(trimprefix(var.image_url, "file://")), "") == var.image_sha512
+      )
+      error_message = "${var.image_url} is no file here with the stated SHA-512: download it, and give its path."
+    }
+  }
 }
 
 resource "libvirt_volume" "disk" {

@@ -50,6 +50,17 @@ variable "image_url" {
   }
 }
 
+variable "image_sha512" {
+  description = "SHA-512 of the image, which then must be a file here, as the provider compares nothing; null for any."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.image_sha512 == null || can(regex("^[0-9a-f]{128}$", var.image_sha512))
+    error_message = "A SHA-512 has 128 hexadecimal digits."
+  }
+}
+
 variable "pool" {
   description = "Storage pool of libvirt for the disks."
   type        = string

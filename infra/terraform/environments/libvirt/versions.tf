@@ -9,7 +9,7 @@ terraform {
     # Reads LIBVIRT_DEFAULT_URI; without it, qemu:///system.
     libvirt = {
       source  = "dmacvicar/libvirt"
-      version = "~> 0.9.7"
+      version = "0.9.7"
     }
   }
 }

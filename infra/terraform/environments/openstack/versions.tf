@@ -9,7 +9,7 @@ terraform {
     # Reads the environment or clouds.yaml: OS_CLOUD, or OS_AUTH_URL with an application credential.
     openstack = {
       source  = "terraform-provider-openstack/openstack"
-      version = "~> 3.4"
+      version = "3.4.0"
     }
   }
 }

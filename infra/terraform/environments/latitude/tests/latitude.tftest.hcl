@@ -27,7 +27,10 @@ override_resource {
     id           = "sv_2"
     primary_ipv4 = "192.0.2.12"
     region       = "Ashburn"
-    interfaces   = [{ name = "ens7", description = "", mac_address = "52:54:00:00:00:03" }]
+    interfaces = [
+      { name = "ens7", description = "", mac_address = "52:54:00:00:00:03" },
+      { name = "eno2", description = "", mac_address = "52:54:00:00:00:05" },
+    ]
   }
 }
 
@@ -61,11 +64,17 @@ override_resource {
   values = { vid = 2002 }
 }
 
+override_resource {
+  target = latitudesh_vlan_assignment.link["direct/sender"]
+  values = { vid = 2003 }
+}
+
+override_resource {
+  target = latitudesh_vlan_assignment.link["direct/receiver"]
+  values = { vid = 2003 }
+}
+
 variables {
-  links = { # cards are mocked for these
-    left  = { a = "sender", b = "router" }
-    right = { a = "router", b = "receiver" }
-  }
   tags           = { study = "smoke", owner = "lab@example.org", expires = "2099-01-01T00:00:00Z" }
   project        = "proj_1"
   site           = "ASH"
@@ -73,14 +82,33 @@ variables {
   data_interface = "eno2"
   ssh_public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAbc somebody"
   ssh_prefixes   = ["192.0.2.0/24"]
-  hosts = {
-    receiver = { role = "receiver" }
-    router   = { role = "router", data_interface = "ens7" }
-    sender   = { role = "sender", plan = "m4-metal-large" }
+}
+
+run "defaults" {
+  assert {
+    condition = [for nic in output.inventory.hosts[2].nics : "${nic.link} ${nic.mac} ${nic.vlan}"] == [
+      "direct 52:54:00:00:00:02 2003", "left 52:54:00:00:00:02 2001"
+    ]
+    error_message = "the sender's links are not two VLANs on the default card"
+  }
+}
+
+run "another_system_does_not_erase_a_machine" {
+  command = plan
+  assert {
+    condition     = alltrue([for server in latitudesh_server.this : !server.allow_reinstall])
+    error_message = "the provider would install a machine again"
   }
 }
 
 run "contract" {
+  variables {
+    hosts = {
+      receiver = { role = "receiver" }
+      router   = { role = "router", data_interface = "ens7" }
+      sender   = { role = "sender", plan = "m4-metal-large" }
+    }
+  }
   assert {
     condition = [for nic in output.inventory.hosts[1].nics : "${nic.link} ${nic.mac} ${nic.vlan}"] == [
       "left 52:54:00:00:00:03 2001", "right 52:54:00:00:00:03 2002"
@@ -143,7 +171,9 @@ run "card_that_is_not_there" {
   variables {
     data_interface = "eno9"
   }
-  expect_failures = [latitudesh_server.this["sender"], latitudesh_server.this["receiver"]]
+  expect_failures = [
+    latitudesh_server.this["sender"], latitudesh_server.this["receiver"], latitudesh_server.this["router"]
+  ]
 }
 
 run "whole_world" {

@@ -129,6 +129,31 @@ run "image_by_http" {
   expect_failures = [var.image_url]
 }
 
+run "image_with_its_checksum" {
+  command = plan
+  variables {
+    image_url    = abspath("versions.tf")
+    image_sha512 = filesha512("versions.tf")
+  }
+}
+
+run "image_with_another_checksum" {
+  command = plan
+  variables {
+    image_url    = abspath("versions.tf")
+    image_sha512 = sha512("")
+  }
+  expect_failures = [libvirt_volume.image]
+}
+
+run "image_from_afar_with_a_checksum" {
+  command = plan
+  variables {
+    image_sha512 = sha512("")
+  }
+  expect_failures = [libvirt_volume.image]
+}
+
 run "small_management_network" {
   command = plan
   variables {

@@ -51,11 +51,17 @@ override_resource {
   values = { address = "192.0.2.13" }
 }
 
+override_resource {
+  target = openstack_networking_port_v2.link["direct/sender"]
+  values = { id = "port-7", mac_address = "fa:16:3e:00:00:07" }
+}
+
+override_resource {
+  target = openstack_networking_port_v2.link["direct/receiver"]
+  values = { id = "port-8", mac_address = "fa:16:3e:00:00:08" }
+}
+
 variables {
-  links = { # cards are mocked for these
-    left  = { a = "sender", b = "router" }
-    right = { a = "router", b = "receiver" }
-  }
   tags           = { study = "smoke", owner = "lab", expires = "2099-01-01T00:00:00Z" }
   reservation_id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
   image          = "CC-Debian12"

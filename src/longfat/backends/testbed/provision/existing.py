@@ -37,7 +37,17 @@ def inventory_of(folder: Path) -> dict[str, Any]:
     made |= {"paths": {link: of for link, of in paths.items() if of}} if any(paths.values()) else {}
     _lay_tunnels(made["hosts"], sorted(link for link, of in links.items() if "tunnel" in of))
     refuse(source, [Finding(_place(made, path), text) for path, text in problems_of(made)], message)
+    refuse(source, [*_shared_doors(made["hosts"])], message)
     return made
+
+
+def _shared_doors(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Yield a fault for each host with the address and port of an earlier one."""
+    names: dict[tuple[str, int], str] = {}
+    for host in hosts:
+        other = names.setdefault((host["ssh"]["address"], host["ssh"]["port"]), host["name"])
+        if other != host["name"]:
+            yield Finding(("hosts", host["name"], "ssh"), f"{other} has the same address and port")
 
 
 def _lay_tunnels(hosts: list[dict[str, Any]], tunnels: list[str]) -> None:

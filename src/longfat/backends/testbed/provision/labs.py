@@ -47,7 +47,8 @@ class Lab:
 
     def command(self, verb: str) -> str:
         """Return the command for ``verb`` on this lab."""
-        words = ["longfat", "lab", verb, *([self.environment] if self.environment else [])]
+        unknown = ["ENVIRONMENT"] if verb == "up" else []
+        words = ["longfat", "lab", verb, *([self.environment] if self.environment else unknown)]
         return " ".join(words + ([] if self.name == self.environment else ["--lab", self.name]))
 
 
@@ -59,6 +60,8 @@ def open_lab(environment: str | None, name: str | None) -> Lab:
     chosen = name or environment
     if not chosen:
         raise StudyError("no lab given", hint="give its environment, or --lab and its name; `longfat lab list`")
+    if environment and environment not in ENVIRONMENTS and environment in all_labs():
+        raise StudyError(f"{environment} is a lab, not an environment", hint=f"--lab {environment}")
     if environment:
         _require_environment(environment)
     folder = lab_folder(chosen)

@@ -41,7 +41,13 @@ from longfat.backends.testbed.inventory import WORKER, load_inventory
 from longfat.backends.testbed.provision.existing import EXISTING
 from longfat.backends.testbed.provision.labs import MODULES, RENTED, Lab
 from longfat.backends.testbed.provision.terraform import Terraform, find_program, interrupts_for_child
-from longfat.backends.testbed.provision.variables import INFRA, choose_variables, give_variables
+from longfat.backends.testbed.provision.variables import (
+    INFRA,
+    choose_variables,
+    give_variables,
+    read_json,
+    read_variables,
+)
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
 from longfat.system.cache import cache_folder
@@ -96,14 +102,28 @@ def prepare(lab: Lab, say: Say, workers: int, life: timedelta | None, now: datet
             raise StudyError("the machines exist already", where=where, hint=f"{VARIABLES} lists them, by role")
         return
     find_program()
+    if workers and "hosts" in read_variables(lab.folder).data:
+        raise StudyError(f"{VARIABLES} states the hosts already", where="--workers", hint="state them in one place")
     if lab.environment == "local" and lab.standing is None:
         choose_variables(lab.folder, workers, say)
     elif workers:
-        hosts = {f"worker{number + 1}": {"role": WORKER} for number in range(workers)}
-        lab.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        chosen = {"hosts": hosts} | ({} if lab.environment == "aws" else {"links": {}})  # EC2 has no links anyway
-        write_whole(lab.folder / CHOSEN, json.dumps(chosen, indent=2) + "\n", 0o600)
+        _choose_workers(lab, workers)
     give_variables(lab.folder, MODULES[lab.environment], life, now, rented=lab.environment in RENTED)
+
+
+def _choose_workers(lab: Lab, count: int) -> None:
+    """Write workers into the chosen variables, next to a former ceiling. Raises StudyError for a standing local lab."""
+    chosen = read_json(lab.folder / CHOSEN)
+    if lab.environment == "local":
+        if [host["role"] for host in chosen.get("hosts", {}).values()] == [WORKER] * count:
+            return
+        message, hint = f"the lab {lab.name} has other machines", f"{lab.command('down')}, then repeat"
+        raise StudyError(message, where="--workers", hint=hint)
+    chosen["hosts"] = {f"worker{number + 1}": {"role": WORKER} for number in range(count)}
+    if lab.environment != "aws":  # EC2 has no links anyway
+        chosen["links"] = {}
+    lab.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_whole(lab.folder / CHOSEN, json.dumps(chosen, indent=2) + "\n", 0o600)
 
 
 def ready_terraform(lab: Lab, again: str, say: Say) -> Terraform:

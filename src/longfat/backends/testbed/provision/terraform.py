@@ -7,6 +7,7 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ def refuse_expired(changes: Changes, now: datetime, where: str) -> None:
         raise StudyError(
             f"the lab's expiry, {_utc(changes.expires)}, has passed",
             where=where,
-            hint="state a later tags.expires, or destroy the lab",
+            hint="state a later tags.expires, and --max-hours if an earlier command did, or destroy the lab",
         )
 
 
@@ -161,8 +162,9 @@ class Terraform:
         return dict(json.loads(self._ask("show", "-json", "-no-color", str(self.folder / PLAN)).stdout))
 
     def apply(self) -> None:
-        """Apply the plan in the lab's folder; Terraform reports on the terminal. Raises RigError."""
-        argv = self._argv("apply", "-input=false", str(self.folder / PLAN))
+        """Apply the plan in the lab's folder; Terraform reports on standard output. Raises RigError."""
+        colour = () if sys.stdout.isatty() else ("-no-color",)
+        argv = self._argv("apply", "-input=false", *colour, str(self.folder / PLAN))
         with interrupts_for_child():
             done = subprocess.run(argv, env=self._environment(), stdin=subprocess.DEVNULL, umask=PRIVATE, check=False)
             status = done.returncode
