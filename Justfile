@@ -107,7 +107,7 @@ package-check FILE: development
 [working-directory('.')]
 infra-check *OPTIONS: development
     infra/scan/run
-    LONGFAT_REQUIRE=terraform pytest -m terraform tests/infra "$@"
+    LONGFAT_REQUIRE="terraform ${LONGFAT_REQUIRE-}" pytest -m terraform tests/infra "$@"
 
 # Run the linters of infra/ansible, and let Ansible parse every play
 [group('check')]

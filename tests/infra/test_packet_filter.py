@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from needs import refuse
 from terraform_toolbox import Terraform, make_terraform
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.terraform]
@@ -100,10 +101,10 @@ def rulesets(terraform: Terraform, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_only_ssh_from_the_stated_prefix_and_the_links_own_packets_come_in(rulesets: Path) -> None:
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     missing = [name for name in ("ip", "nft", "unshare") if not shutil.which(name, path=path)]
-    if not Path("/proc/net/if_inet6").exists():
-        missing.append("IPv6 in this machine's kernel")
     if missing or os.geteuid() != 0:
-        pytest.skip(f"needs root, and {', '.join(missing) or 'nothing else'}")
+        refuse("nft", f"needs root, and {', '.join(missing) or 'nothing else'}")
+    if not Path("/proc/net/if_inet6").exists():
+        pytest.skip("needs IPv6 in this machine's kernel")
     done = subprocess.run(
         ["unshare", "--net", "--mount", "bash", "-c", STAGE, "stage", str(rulesets), sys.executable, TALK],
         env={**os.environ, "PATH": path},
