@@ -17,6 +17,7 @@ from longfat.cli import app
 from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus, measured_digest, run_folder_name
 from longfat.execute.record.merge import Joined, merge_records
 from longfat.execute.record.verify import find_records, read_record, remove_leftovers
+from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RecordError
 from longfat.system.events import Event, Kind, Level
 
@@ -63,6 +64,16 @@ def test_an_abandoned_bundle_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Bundle(tmp_path, "a.r01.x", delay_spec()) as bundle:
         (bundle.folder / "half").write_text("written")
         raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_before_the_first_file_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(spec: RunSpec) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunSpec, "to_json", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Bundle(tmp_path, "a.r01.x", delay_spec())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -58,8 +58,12 @@ class Bundle:
         self.folder = raw / f"{PARTIAL_PREFIX}{name}-{os.getpid()}"
         # A folder of this name is left by a dead process with the same number.
         shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True)
-        (self.folder / "spec.json").write_text(spec.to_json(), encoding="ascii")
+        try:
+            self.folder.mkdir(parents=True)
+            (self.folder / "spec.json").write_text(spec.to_json(), encoding="ascii")
+        except BaseException:  # an interrupt, too: the `with` block has not begun
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
 
     def __enter__(self) -> Self:
         return self
