@@ -37,6 +37,6 @@ def write_tiny(root: Path, text: str = STUDY) -> Path:
     return folder
 
 
-def call(*arguments: str) -> Result:
+def call(*arguments: object) -> Result:
     """Call the command."""
-    return CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})

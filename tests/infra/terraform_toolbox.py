@@ -153,6 +153,12 @@ def make_terraform(session: Path) -> Terraform:
     return terraform
 
 
+@pytest.fixture(scope="session")
+def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+    """The one of the session."""
+    return make_terraform(tmp_path_factory.getbasetemp())
+
+
 def inventory_schema() -> dict[str, Any]:
     return dict(json.loads((INFRA / "inventory.schema.json").read_text()))
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from needs import refuse
-from terraform_toolbox import Terraform, make_terraform
+from terraform_toolbox import Terraform
+from terraform_toolbox import terraform as terraform
 
 pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.terraform]
 
@@ -75,11 +76,6 @@ else:
     except TimeoutError:
         print(*words, "closed")
 """
-
-
-@pytest.fixture(scope="session")
-def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    return make_terraform(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,11 @@ from terraform_toolbox import (
     end_machines,
     inventory_schema,
     machines,
-    make_terraform,
     refusals_of_smoke,
     runs,
     write_qemu_stub,
 )
+from terraform_toolbox import terraform as terraform
 
 pytestmark = pytest.mark.terraform
 
@@ -36,11 +36,6 @@ LOCAL = "terraform/environments/local"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAbc somebody"
 NAMES = ("receiver", "router", "sender")
 NO_CHANGES, CHANGES = 0, 2
-
-
-@pytest.fixture(scope="session")
-def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    return make_terraform(tmp_path_factory.getbasetemp())
 
 
 @dataclass
@@ -91,13 +86,8 @@ class Lab:
         number = self.pids()[name]
         handle = os.pidfd_open(number)
         os.kill(number, signal.SIGKILL)
-        wait_for_end(handle)
-
-
-def wait_for_end(handle: int) -> None:
-    """Wait until the process behind a pidfd has ended."""
-    select.select([handle], [], [])
-    os.close(handle)
+        select.select([handle], [], [])  # until it has ended
+        os.close(handle)
 
 
 def seed_of(lab: Lab) -> dict[str, str]:

@@ -17,19 +17,14 @@ from terraform_toolbox import (
     SCHEMA_PROVIDER,
     Terraform,
     inventory_schema,
-    make_terraform,
     refusals_of_smoke,
 )
+from terraform_toolbox import terraform as terraform
 
 pytestmark = pytest.mark.terraform
 
 # local is applied for real in test_terraform_local.py.
 MOCKED = [name for name in ENVIRONMENTS if not name.endswith("/local")]
-
-
-@pytest.fixture(scope="session")
-def terraform(tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    return make_terraform(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="module")

@@ -3,26 +3,18 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
 from dataclasses import replace
 
 import pytest
+from needs import free_ports
 
 from longfat.guest import traffic
 from longfat.spec.runspec import Flow, Probes, RunSpec
 
 FLOWS = [Flow(f"f{n}", "client1", "server", "reno", 300_000, None, streams=1 + n, start_us=50_000 * n) for n in (1, 2)]
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
 
 
 def started(command: list[str]) -> subprocess.Popen[str]:

@@ -35,15 +35,9 @@ class Clock:
         self.ns += round(seconds * 1e9)
 
 
-def begun(clock: Clock, end_us: int) -> Timeline:
-    """A time line that begins now."""
-    line = Timeline(end_us)
-    line.begin(clock.ns)
-    return line
-
-
 def test_what_has_the_same_time_happens_in_the_order_of_planning(clock: Clock) -> None:
-    planned, happened = begun(clock, 100_000), list[str]()
+    planned, happened = Timeline(100_000), list[str]()
+    planned.begin(clock.ns)
 
     def note(name: str) -> Callable[[], None]:
         return lambda: happened.append(name)

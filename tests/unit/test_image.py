@@ -11,16 +11,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tiny_images import empty_cache
+from tiny_images import cache as cache
 
 from longfat.builds.image import ImageBuild, build_image, load_image
 from longfat.system.errors import RigError
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder and a stub of mmdebstrap."""
-    return empty_cache(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", ["file removed", "file added", "folder removed"])

@@ -154,13 +154,8 @@ def test_cuts_are_steps_into_a_reduction_and_falls_of_ssthresh(rows: Any, count:
     assert cuts.cuts(samples_of(*rows)) == count
 
 
-def sawtooth(*at: int, count: int = 100) -> Samples:
-    """Cut at these samples, each time for one sample."""
-    return samples_of(*((CWR if k in at else OPEN, 40, 20) for k in range(count)))
-
-
 def test_cuts_are_counted_from_the_start_of_the_window_and_before_its_end() -> None:
-    samples = sawtooth(10, 20, 40)
+    samples = samples_of(*((CWR if k in (10, 20, 40) else OPEN, 40, 20) for k in range(100)))
     assert cuts.cuts(samples) == 3
     assert cuts.cuts(samples, 20 * STEP) == 2
     assert cuts.cuts(samples, 20 * STEP, 40 * STEP) == 1

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from manifests import plan_of, study_of
 
+from longfat.cli.reproduce import merge_plans
 from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
 from longfat.plan.estimate import BYTES_PER_CAPTURED_PACKET
+from longfat.study.load import load_study
 from longfat.system.errors import RecordError
 from longfat.system.identity import KernelSource
 
@@ -67,6 +69,18 @@ def test_an_older_lock_lacks_the_kinds_of_traffic_that_came_later(plan: Plan, tm
     assert text != plan.to_json()
     path.write_text(text, encoding="ascii")
     assert read_lock(path) == plan
+
+
+def test_one_lock_has_the_runs_of_all_backends_with_the_pins_of_each(tmp_path: Path) -> None:
+    study = load_study(Path(__file__).parents[2] / "experiments/_crosscheck/study.yaml")
+    kernels = {name: f"kernel of {name}" for name in ("virtual", "mininet")}
+    pins = [{"backend": name, "kernel": kernel} for name, kernel in kernels.items()]
+    plans = [build_plan(study, profile="paper", only=["pair"], pins=one) for one in pins]
+    write_lock(merge_plans(plans), tmp_path / "lock.json")
+    both = read_lock(tmp_path / "lock.json")
+    assert both.pins["backend"] == "virtual+mininet"
+    assert {(run.factors["backend"], run.spec.pins["kernel"]) for run in both.runs} == {*kernels.items()}
+    assert len({run.run_id for run in both.runs}) == 48
 
 
 def windowed(plan: Plan, window: int) -> Plan:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import yaml
 from fabricated_results import write_study
-from typer.testing import CliRunner
+from tiny_study import call
 
-from longfat.cli import app
 from longfat.plan.settings import Setting, expanded, settings
 from longfat.study.load import load_study
 
@@ -25,7 +24,7 @@ def test_a_setting_is_marked_as_stated_or_as_a_default(tmp_path: Path) -> None:
 
 def test_the_expanded_plan_is_yaml_of_every_point_with_nothing_left_out(tmp_path: Path) -> None:
     study = write_study(tmp_path)
-    result = CliRunner().invoke(app, ["plan", str(study), "--profile", "paper", "--expanded"])
+    result = call("plan", study, "--profile", "paper", "--expanded")
     assert result.exit_code == 0, result.output
     assert "${" not in result.output
     documents = list(yaml.safe_load_all(result.output))

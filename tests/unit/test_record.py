@@ -11,9 +11,8 @@ from types import MappingProxyType
 
 import pytest
 from conftest import delay_spec
-from typer.testing import CliRunner, Result
+from tiny_study import call
 
-from longfat.cli import app
 from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus, measured_digest, run_folder_name
 from longfat.execute.record.merge import Joined, merge_records
 from longfat.execute.record.verify import find_records, read_record, remove_leftovers
@@ -148,10 +147,6 @@ def test_the_digest_of_the_measurements_ignores_all_other_files(tmp_path: Path) 
     assert digest(5, **{"sockets.csv": ""}) != first
 
 
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["merge", *map(str, arguments)], env={"COLUMNS": "200"})
-
-
 def test_records_of_several_folders_are_joined_and_stay_where_they_were(tmp_path: Path) -> None:
     first, second, target = tmp_path / "one", tmp_path / "two", tmp_path / "all"
     folders = [commit(first, 1), commit(second, 2), commit(second, 1)]
@@ -165,7 +160,7 @@ def test_records_of_several_folders_are_joined_and_stay_where_they_were(tmp_path
 
 def test_two_records_of_a_run_that_measured_different_things_are_both_named(tmp_path: Path) -> None:
     there, other = commit(tmp_path / "all/raw", 1), commit(tmp_path / "two/raw", 1, {"flows.json": "[1]"})
-    result = call(tmp_path / "all", tmp_path / "two")
+    result = call("merge", tmp_path / "all", tmp_path / "two")
     assert result.exit_code == 3
     assert f"{there} and {other}" in result.stderr
 
@@ -185,7 +180,7 @@ def test_a_damaged_record_is_named_and_left_alone(tmp_path: Path) -> None:
     bad = commit(tmp_path / "one/raw", 1)
     commit(tmp_path / "one/raw", 2)
     (bad / "flows.json").write_text("[2]")
-    result = call(tmp_path / "all", tmp_path / "one")
+    result = call("merge", tmp_path / "all", tmp_path / "one")
     assert result.exit_code == 4
     assert f"damaged: {bad}: flows.json has SHA-256" in result.output
     assert "1 records copied, 0 kept" in result.output
@@ -209,7 +204,7 @@ def test_folders_of_different_plans_are_not_joined_and_both_are_named(tmp_path: 
     for seed, folder in enumerate((one, two), start=1):
         commit(folder / "raw", seed)
         (folder / "lock.json").write_text(json.dumps({"study": "tiny", "seed": seed}))
-    result = call(tmp_path / "all", one, two)
+    result = call("merge", tmp_path / "all", one, two)
     assert result.exit_code == 2
     assert f"{two}/lock.json: the lock differs from {one}/lock.json in seed" in result.stderr
     assert not (tmp_path / "all").exists()
@@ -219,5 +214,5 @@ def test_the_claims_that_were_seen_first_are_taken_over(tmp_path: Path) -> None:
     for name, time in (("one", "2026-01-02T00:00:00+00:00"), ("two", "2026-01-01T00:00:00+00:00")):
         commit(tmp_path / name / "raw")
         (tmp_path / name / "claims-first.json").write_text(json.dumps({"time": time}))
-    assert call(tmp_path / "all", tmp_path / "one", tmp_path / "two").exit_code == 0
+    assert call("merge", tmp_path / "all", tmp_path / "one", tmp_path / "two").exit_code == 0
     assert (tmp_path / "all/claims-first.json").read_bytes() == (tmp_path / "two/claims-first.json").read_bytes()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tiny_images import cache as cache
 from tiny_images import empty_cache
 
 from longfat.builds.image import ImageBuild, build_image, load_image
@@ -22,12 +23,6 @@ from longfat.system.files import flush_file_system
 CODE = "c" * 64
 MODULE = "code/longfat/guest/traffic.py"
 COMPILED = "code/longfat/guest/__pycache__/traffic.pyc"
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder and a stub of mmdebstrap."""
-    return empty_cache(tmp_path, monkeypatch)
 
 
 def add_code(root: Path) -> None:

@@ -14,20 +14,6 @@ from longfat.study.traffic.web import WEB_MODELS
 USERS, SECONDS = 400, 200.0
 
 
-def asked(model: str, off: float = 1.0) -> tuple[float, float]:
-    """Bytes and requests per second and user when a transfer takes no time, by Monte Carlo."""
-    sessions = Sessions(model, off)
-    total = count = 0
-    for number in range(USERS):
-        t_s = 0.0
-        for wait_s, file in sessions.under_way(user_random(1, "web", number)):
-            t_s += wait_s
-            if t_s >= SECONDS:
-                break
-            total, count = total + sessions.files.sizes[file], count + 1
-    return total / USERS / SECONDS, count / USERS / SECONDS
-
-
 def test_nine_tenths_of_the_files_are_the_body_and_the_rest_is_the_tail() -> None:
     sizes = files("surge").sizes
     assert sorted(sizes) == list(sizes)
@@ -46,12 +32,19 @@ def test_popularity_gives_requests_the_published_sizes(size: int) -> None:
 
 @pytest.mark.parametrize("model", sorted(WEB_MODELS))
 def test_the_draws_ask_for_what_the_model_expects(model: str) -> None:
-    requests = 1 + surge.mean_embedded()
-    expected = requests * files(model).mean_request_bytes / surge.mean_off_s()
-    bytes_per_s, requests_per_s = asked(model)
-    assert requests_per_s == pytest.approx(requests / surge.mean_off_s(), rel=0.05)
+    """By Monte Carlo, of users whose transfers take no time."""
+    sessions, total, count = Sessions(model, 1.0), 0, 0
+    for number in range(USERS):
+        t_s = 0.0
+        for wait_s, file in sessions.under_way(user_random(1, "web", number)):
+            t_s += wait_s
+            if t_s >= SECONDS:
+                break
+            total, count = total + sessions.files.sizes[file], count + 1
+    requests = (1 + surge.mean_embedded()) / surge.mean_off_s() * USERS * SECONDS
+    assert count == pytest.approx(requests, rel=0.05)
     # Sizes of a heavy tail: 18 000 requests have a standard error of 6 % (surge_files) to 15 % (surge).
-    assert bytes_per_s == pytest.approx(expected, rel=0.3)
+    assert total == pytest.approx(requests * files(model).mean_request_bytes, rel=0.3)
 
 
 @pytest.mark.parametrize("model", sorted(WEB_MODELS))

@@ -42,3 +42,9 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(image.os, "geteuid", lambda: 0)
     monkeypatch.setattr(image, "source_lines", lambda suite, snapshot: ())
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder and a stub of mmdebstrap."""
+    return empty_cache(tmp_path, monkeypatch)
