@@ -71,7 +71,7 @@ def test_the_site_has_a_report_of_the_evidence_of_each_stack_and_a_front_page_th
             assert written_by_mkdocs or (place / link).exists(), link
 
 
-UNIT = r"(?:[MG]b/s|%(?!\w)|GB|[mu]?s|times|points|segments|packets|frames)(?!\w)"
+UNIT = r"(?:[MG]b/s|%(?!\w)|[MG]B|[mu]?s|min|times|points|segments|packets|frames)(?!\w)"
 NUMBER = re.compile(rf"(?<![\w.,<>-])-?(\d[\d,]*(?:\.\d+)?)(?:<!-- ([-+*/().\de ]+) -->)?\s{UNIT}")
 STUDIES = sorted(ROOT.glob("experiments/*-20*"))
 PAGES = [study / page for study in STUDIES for page in ("README.md", "notes.md") if (study / page).exists()]

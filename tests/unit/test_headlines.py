@@ -97,18 +97,6 @@ def merged(folder: StudyFolder) -> Evidenced:
     return found
 
 
-def test_the_same_rows_open_readme_page_of_verdicts_and_console(evidence_study: Path) -> None:
-    found = merged(with_headlines(evidence_study))
-    ((_, paper, here, word, behind),) = headline_rows(found.headlines)
-    assert word == "supported" and paper == "940 Mb/s" and here.endswith("ratio 0.502")
-    assert "window-limits" in behind and "halves" in behind
-    line = f"| {paper} | {here} | {word} | {behind} |"
-    readme, page = ((evidence_study / name).read_text(encoding="utf-8") for name in ("README.md", "VERDICTS.md"))
-    assert line in readme and line in page and page.index(line) < page.index("halves`")
-    console = printed(lambda out: verdicts(out, ["small"]))
-    assert console.index(here) < console.index("kind, verdict")
-
-
 def test_a_headline_without_any_run_is_open_and_has_no_number(tmp_path: Path) -> None:
     folder = with_headlines(write_study(tmp_path))
     ((_, _, here, word, _),) = headline_rows(without_runs(folder, "none").headlines)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -25,8 +24,7 @@ from longfat.backends.testbed.connect.connection import (
     ssh_command,
 )
 from longfat.backends.testbed.connect.placement import BuiltRun, missed_round_trips, place, subtract_cables
-from longfat.backends.testbed.inventory import Host, Inventory, read_inventory
-from longfat.backends.testbed.provision.existing import inventory_of
+from longfat.backends.testbed.inventory import Host, Inventory
 from longfat.cli.plan import needs
 from longfat.cli.study import Choices, find_study, resolve
 from longfat.guest.host_kernel import FEATURES
@@ -37,17 +35,6 @@ from longfat.study.catalog.ccas import CCAS
 from longfat.system.errors import RigError
 
 SENDER = Host("sender", "sender", "192.0.2.1", 2222, "root", ("one",), "")
-
-
-def refused_by(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> HostFailed:
-    """The error of a connection whose ssh does what the script says."""
-    ssh = folder / "ssh"
-    ssh.write_text(f"#!/bin/sh\n{script}\n")
-    ssh.chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder), prepend=":")
-    with pytest.raises(HostFailed) as caught, Connections([SENDER], folder / "mine", b"code"):
-        pass
-    return caught.value
 
 
 @pytest.mark.parametrize(
@@ -61,8 +48,12 @@ def refused_by(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Ho
 def test_what_ssh_says_becomes_a_reason_with_the_host_and_the_next_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, reason: str
 ) -> None:
-    error = refused_by(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 255")
-    assert error.where == "sender" and reason in error.message and said in error.message
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\necho '{said}' >&2; exit 255\n")
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(HostFailed, match=reason) as caught, Connections([SENDER], tmp_path / "mine", b"code"):
+        pass
+    assert caught.value.where == "sender" and said in caught.value.message
 
 
 def test_ssh_asks_nothing_and_knows_the_hosts_of_the_lab_only(tmp_path: Path) -> None:
@@ -229,22 +220,6 @@ def test_a_lab_with_the_printed_hosts_and_cables_executes_every_planned_run(name
     assert name != WHOLE or cables == CABLES
     there = Counter(host.role for host in backend.inventory.hosts)
     assert all(there[role] == count for role, count in roles.items())
-
-
-def test_three_machines_by_address_and_card_have_a_place_for_every_run_of_the_smoke_study(tmp_path: Path) -> None:
-    links = {"sender": ("direct", "left"), "router": ("left", "right"), "receiver": ("right", "direct")}
-    machines = {
-        name: {
-            "role": name,
-            "ssh": {"address": f"192.0.2.{number}"},
-            "nics": {link: {"mac": f"52:54:00:00:0{number}:0{card}"} for card, link in enumerate(own)},
-        }
-        for number, (name, own) in enumerate(links.items())
-    }
-    (tmp_path / "lab.yaml").write_text(json.dumps({"tags": {"study": "any", "owner": "me"}, "hosts": machines}))
-    (tmp_path / "inventory.json").write_text(json.dumps(inventory_of(tmp_path)))
-    inventory = read_inventory(tmp_path)
-    assert all(place(run.spec, inventory).cables for run in plan_on(WHOLE, "hosts").runs)
 
 
 @pytest.mark.parametrize("backend", ["hosts", "mininet"])

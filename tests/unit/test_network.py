@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capacity of a wire whose rate changes, and the JSON text of a RunSpec."""
+"""The JSON text of a RunSpec."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ import json
 
 from conftest import delay_spec
 
-from longfat.spec.network import capacity_bits, course
-from longfat.spec.runspec import Change, Egress, Probes, RunSpec
-
-
-def test_the_capacity_of_a_wire_is_that_of_its_rate_at_each_moment() -> None:
-    faster = course(Egress(rate_bps=1_000_000, changes=(Change(2_000_000, 4_000_000),)), 10_000_000)
-    assert [capacity_bits(faster, until) for until in (1_000_000, 2_000_000, 3_000_000)] == [1e6, 2e6, 6e6]
-    assert capacity_bits(course(Egress(rate_bps=3_000_000), 10), 2_000_000) == 6_000_000
+from longfat.spec.runspec import Probes, RunSpec
 
 
 def with_image(image: str | None) -> RunSpec:

@@ -7,7 +7,6 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -18,7 +17,6 @@ from typer.testing import CliRunner
 from longfat.cli import app
 from longfat.cli.study import Choices, require_effects, resolve
 from longfat.cli.trial import QUEUES, read_trial
-from longfat.cli.try_ import ROWS, lines_of
 from longfat.data.study_folder import StudyFolder
 from longfat.study.load import load_study
 from longfat.study.traffic.own import PROGRAM
@@ -123,12 +121,6 @@ def test_a_trial_prints_curves_and_a_table_and_can_be_kept_as_a_study(root: Path
     status, printed = call("reproduce", "kept", "--backend", "fake", "--profile", "paper")
     assert (status, "0 runs executed, 2 kept, 0 failed" in printed) == (0, True)
     assert call("try", "reno", "--as-study", "kept")[0] == 2, "a study that is there is not written over"
-
-
-def test_a_curve_fills_its_rows_in_proportion() -> None:
-    rows = list(lines_of(np.array([0.0, 5.0, 10.0]), 10.0))
-    assert len(rows) == ROWS
-    assert [sum(row[place : place + 1] not in ("", " ") for row in rows) for place in range(3)] == [0, ROWS // 2, ROWS]
 
 
 def test_a_new_study_is_sound_without_a_warning(root: Path) -> None:

@@ -6,9 +6,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-import pytest
 from bottleneck import planned
-from conftest import cable_spec
 from test_queues import RED
 
 from longfat.backends.ns2 import Ns2Backend, script
@@ -17,11 +15,6 @@ from longfat.spec.runspec import Node, RunSpec
 
 def lines(spec: RunSpec, word: str) -> list[str]:
     return [line for line in script(spec).splitlines() if line.startswith(f"{word} ")]
-
-
-def test_a_full_packet_takes_as_long_as_on_ethernet() -> None:
-    mbps = float(lines(cable_spec(), "port")[0].split()[4])
-    assert 1500 * 8 / mbps == pytest.approx(1538 * 8 / 100, rel=1e-6)
 
 
 def test_red_is_set_in_packets_and_with_the_weight_of_the_kernel(tmp_path: Path) -> None:

@@ -107,24 +107,6 @@ def test_the_causes_are_of_all_claims_that_differ_and_of_no_reproduced_one(folde
     assert [claim for claim, word in words.items() if word == "not reproduced" and claim not in every] == []
 
 
-# A quantity: a number that no comment computes, and its unit.
-QUANTITY = re.compile(
-    r"(?<![\w.,^/-])(\d[\d,]*(?:\.\d+)?)\s+(?:Mb/s|Gb/s|%|ms|s|min|segments|packets|frames|times|GB|MB)\b"
-)
-PAPERS = ("kelly-2003", "sandia-2003", "slac-2003", "trinh-2004", "vista-2006", "ware-2019", "cao-2019", "philip-2021")
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_a_number_that_a_readme_does_not_compute_is_one_of_the_paper_or_of_the_manifest(name: str) -> None:
-    folder = ROOT / "experiments" / name
-    pages = [folder / page for page in (README, NOTES) if (folder / page).exists()]
-    text = "".join(page.read_text("utf-8").split("## Parameters")[0] for page in pages)
-    told = re.sub(rf"{BEGIN}.*?{END}|^\|.*?$|[^\s(]+<!--.*?-->", "", text, flags=re.S | re.M)
-    sources = [path for path in folder.iterdir() if path.suffix in (".yaml", ".csv")]
-    known = {number for path in sources for number in re.findall(r"[\d.]+", path.read_text("utf-8").replace(",", ""))}
-    assert [found[0] for found in QUANTITY.finditer(told) if found[1].replace(",", "") not in known] == []
-
-
 def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(evidence_study: Path) -> None:
     written = "It has 1.0<!-- drop_ratio[one-drop, at=1500 ms] --> and 9.0<!-- goodput[delay, window > 1 MiB] --> Mb/s."
     (evidence_study / "README.md").write_text(f"# small\n\n{written}\n{BEGIN}stale text{END}\n", encoding="utf-8")
@@ -161,14 +143,6 @@ def test_a_draft_that_cannot_be_read_is_named_and_all_else_is_done(evidence_stud
     with pytest.raises(StudyError, match="a-draft"):
         printed(evidence.merge)
     assert (evidence_study / PAGE).exists()
-
-
-def test_merging_writes_an_edited_page_again(evidence_study: Path) -> None:
-    before = (evidence_study / PAGE).read_text(encoding="utf-8")
-    assert "| 0.502 | 0.475 to 0.525 | 1 |" in before
-    (evidence_study / PAGE).write_text(before.replace("0.5", "0.6"), encoding="utf-8")
-    printed(evidence.merge)
-    assert (evidence_study / PAGE).read_text(encoding="utf-8") == before
 
 
 def test_verdicts_of_ns2_are_a_column_and_a_damaged_file_is_named(tmp_path: Path) -> None:
