@@ -14,7 +14,8 @@ import pytest
 
 from longfat.system.files import write_whole
 from longfat.system.processes import is_running
-from longfat.system.store import draft, keep, scratch_in
+from longfat.system.scratch import scratch_in
+from longfat.system.store import draft, keep
 
 
 def test_a_file_is_replaced_with_its_rights_and_no_draft_is_left(tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 HOLD = """
 import sys, time
 from pathlib import Path
-from longfat.system.store import scratch_in
+from longfat.system.scratch import scratch_in
 with scratch_in(Path(sys.argv[1]), "guest-") as folder:
     (folder / "capture").write_bytes(b"packets")
     print(folder, flush=True)

@@ -22,7 +22,7 @@ from longfat.guest.ccas import refused_ccas
 from longfat.spec.network import IP_AND_TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES, Port, lay_out, smallest_mtu_bytes
 from longfat.spec.runspec import Egress, Flow, Node, Queue, RunSpec
 from longfat.system.errors import RigError
-from longfat.system.store import scratch_in
+from longfat.system.scratch import scratch_in
 
 TRAITS = {"ns2": Traits(kernel="none", can=frozenset({Feature.RED, Feature.CLOCKS}) | BEYOND_KERNELS)}
 FOLDER = Path(__file__).parent

@@ -24,7 +24,8 @@ from longfat.backends.virtual import open_virtual
 from longfat.guest.host_kernel import HostKernel, ask_kernel
 from longfat.spec.runspec import Program, RunSpec, Web
 from longfat.system.errors import RigError
-from longfat.system.store import hold_patiently, scratch_in
+from longfat.system.scratch import scratch_in
+from longfat.system.store import hold_patiently
 
 # Only a user id would separate a study's programs from this machine's kernel. The packets of a
 # namespace share this machine's CPUs, so a card with its own processing costs cannot be emulated.

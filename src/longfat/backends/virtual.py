@@ -48,7 +48,7 @@ from longfat.study.catalog.kernels import DEFAULT_KERNEL, STACK_KERNELS, OwnKern
 from longfat.study.catalog.sysctls import SYSCTLS, any_interface
 from longfat.system.errors import RigError
 from longfat.system.identity import PACKAGE, KernelSource, code_identity, package_sources
-from longfat.system.store import scratch_in
+from longfat.system.scratch import scratch_in
 
 TRAITS = {
     "virtual": Traits(can=FEATURES - BEYOND_KERNELS - {Feature.IMAGES}, guests=True),

@@ -40,7 +40,7 @@ from longfat.system.checksums import verify_checksums
 from longfat.system.errors import RigError, StudyError
 from longfat.system.files import write_whole
 from longfat.system.processes import git
-from longfat.system.store import scratch_in
+from longfat.system.scratch import scratch_in
 
 SOFTWARE = "software/longfat.tar.gz"
 APACHE = "https://spdx.org/licenses/Apache-2.0"

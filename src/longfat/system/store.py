@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +18,6 @@ from pathlib import Path
 from longfat.system.errors import RigError
 from longfat.system.files import flush_file_system
 from longfat.system.locks import hold
-from longfat.system.processes import end_orphans
 from longfat.system.text import visible
 
 LONG_S = 5.0  # wait before a notice
@@ -151,37 +148,3 @@ def in_cache(target: Path, what: str, size: str) -> Iterator[None]:
 
 def _prefix(target: Path) -> str:
     return f".partial-{target.name}-"
-
-
-BEING_MADE_S = 60.0  # a newer folder may not be locked yet
-
-
-@contextmanager
-def scratch_in(parent: Path, prefix: str) -> Iterator[Path]:
-    """Yield a new locked folder in ``parent`` whose name begins with ``prefix``; it is removed after the block.
-
-    Folders with the same prefix whose process has ended are removed first. Raises OSError if it cannot be created.
-    """
-    remove_left(parent, prefix)
-    made = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=parent))
-    with hold(made, folder=True):
-        # Only a locked folder gets the name that other processes look for.
-        folder = made.rename(made.with_name(made.name.removeprefix(".")))
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_left(parent: Path, prefix: str) -> None:
-    """Remove this user's folders that killed processes left in ``parent``, and kill the processes in them."""
-    for path in [*parent.glob(f"{prefix}*"), *parent.glob(f".{prefix}*")]:
-        try:
-            facts = path.lstat()
-            young = path.name.startswith(".") and time.time() - facts.st_ctime < BEING_MADE_S
-            if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and not young:
-                with hold(path, wait=False, folder=True):
-                    end_orphans(path)
-                    shutil.rmtree(path, ignore_errors=True)
-        except OSError:
-            continue  # locked, or removed meanwhile

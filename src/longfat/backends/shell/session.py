@@ -22,7 +22,7 @@ from longfat.backends.virtual import VirtualBackend
 from longfat.guest.start import FOLDERS
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
-from longfat.system.store import scratch_in
+from longfat.system.scratch import scratch_in
 
 INSIDE = (Path(__file__).with_name("inside.py"), Path(__file__).with_name("loop.bash"))
 # The guest's first process, passed in base64 because a kernel's command line is split at spaces.
