@@ -7,12 +7,16 @@ import gzip
 import io
 import json
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from conftest import cable_spec
+from hypothesis import given, settings
 from stress import hosts
+from test_no_traceback import CHANCES, ROUNDS, Play
 
 from longfat.backends.collect import MAX_BYTES, MAX_DEPTH, MAX_HEADER_BYTES, unpack
 from longfat.backends.testbed.connect import connection
@@ -130,3 +134,15 @@ def test_files_of_a_host_that_make_no_run_are_refused(tmp_path: Path, text: str)
     (tmp_path / "run").mkdir()
     with pytest.raises(RigError):
         join_parts(cable_spec(), {"h": part}, tmp_path / "run", {})
+
+
+@pytest.fixture(scope="module")
+def hostilities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield hosts.prepare(tmp_path_factory.mktemp("hosts"), patch)
+
+
+@settings(ROUNDS, max_examples=25)
+@given(chance=CHANCES)
+def test_any_answer_is_used_whole_or_refused(hostilities: Play, chance: Random) -> None:
+    assert hostilities(chance)

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stress import studies
+from test_no_traceback import CHANCES, ROUNDS, Play
 from tiny_study import call
 
 from longfat.report.crate import copy_study
@@ -220,3 +224,15 @@ def test_a_package_takes_no_huge_file(tmp_path: Path) -> None:
         file.truncate(1 << 33)
     with pytest.raises(StudyError, match=r"trace\.csv"):
         copy_study(study, tmp_path / "copy", tmp_path)
+
+
+@pytest.fixture(scope="module")
+def hostilities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield studies.prepare(tmp_path_factory.mktemp("hostile"), patch)
+
+
+@settings(ROUNDS, max_examples=4)
+@given(chance=CHANCES)
+def test_a_hostile_folder_is_refused_or_without_effect(hostilities: Play, chance: Random) -> None:
+    assert hostilities(chance)

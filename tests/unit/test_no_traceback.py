@@ -6,21 +6,45 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
-from fabricated_results import make_results, write_study
-from stress import damage, fuzz, hosts, studies
-from tiny_study import call
+from fabricated_results import change_json, make_results, write_study
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from stress import damage, fuzz
+from typer.testing import CliRunner, Result
 
+from longfat.cli import app
 from longfat.dataset import load
 
 pytestmark = pytest.mark.slow
 
 SOURCE = Path(__file__).parents[2] / "src"
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda verdict: verdict["evidence"][0].update(outcome="maybe"), "0.evidence.0.outcome: 'maybe'"),
+        (lambda verdict: verdict.update(verdict={}), "0.verdict: {}"),
+        (lambda verdict: verdict.update(liked=True), "0.liked: true"),
+    ],
+)
+def test_an_invalid_verdict_is_named_with_its_place(tmp_path: Path, change: Callable[[Any], None], said: str) -> None:
+    results = tmp_path / "results"
+    make_results(write_study(tmp_path), results, judged=True)
+    change_json(results / "verdicts.json", lambda data: change(data["verdicts"][0]))
+    result = call("compare", results, results)
+    assert result.exit_code == 3, result.output
+    assert said in result.stderr
 
 
 def test_a_name_that_the_locale_cannot_read_is_written_as_it_is(tmp_path: Path) -> None:
@@ -58,18 +82,32 @@ def test_a_fault_of_the_program_is_a_message_and_its_traceback_a_file(
     assert "in faulty" in told.read_text(encoding="utf-8")
 
 
-Prepare = Callable[[Path, pytest.MonkeyPatch], Callable[[Random], object]]
-GOOD: dict[str, tuple[Prepare, int]] = {  # how a round is prepared, and how many are played
-    "a damaged file is named or harmless": (partial(damage.prepare, repetitions=2), 6),
-    "a changed study is refused or used": (fuzz.prepare, 12),
-    "a hostile folder is refused or without effect": (studies.prepare, 4),
-    "any answer of a host is used whole or refused": (hosts.prepare, 25),
-}
+Play = Callable[[Random], str]
+ROUNDS = settings(
+    max_examples=20, phases=[Phase.generate], suppress_health_check=list(HealthCheck), report_multiple_bugs=False
+)
+CHANCES = st.randoms(use_true_random=False)
 
 
-@pytest.mark.parametrize("rule", GOOD)
-def test_every_round_of_a_stress_test_is_good(rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare, rounds = GOOD[rule]
-    play = prepare(tmp_path, monkeypatch)
-    for number in range(rounds):
-        assert play(Random(number))
+@pytest.fixture(scope="module")
+def damages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield damage.prepare(tmp_path_factory.mktemp("damage"), patch, repetitions=2)
+
+
+@pytest.fixture(scope="module")
+def changes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield fuzz.prepare(tmp_path_factory.mktemp("fuzz"), patch)
+
+
+@settings(ROUNDS, max_examples=6)
+@given(chance=CHANCES)
+def test_a_damaged_file_is_named_or_harmless(damages: Play, chance: Random) -> None:
+    assert damages(chance)
+
+
+@settings(ROUNDS, max_examples=12)
+@given(chance=CHANCES)
+def test_a_changed_study_is_refused_or_used(changes: Play, chance: Random) -> None:
+    assert changes(chance)
