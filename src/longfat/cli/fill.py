@@ -32,7 +32,7 @@ from longfat.plan.estimate import run_seconds
 from longfat.plan.lockfile import write_lock
 from longfat.system.errors import StudyError
 
-BATCH_SECONDS = 240.0  # CPU time of a batch; the disk holds the raw records of one batch at a time
+BATCH_SECONDS = 600.0  # CPU time of a batch; the disk holds the raw records of one batch at a time
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def fill_study(
     planned = {name: one.repetitions for name, one in ground.planned.scenarios.items() if only is None or name in only}
     stated = folder.header.stated_repetitions
     todo = list(batches(ground, {name: wanted.repetitions or max(stated, own) for name, own in planned.items()}))
-    hours = sum(run_time(ground, name) for batch in todo for name in batch) / 3600
+    hours = sum(run_time(ground, name) * len(numbers) for batch in todo for name, numbers in batch.items()) / 3600
     say(
         console,
         f"{folder.name}, {ground.planned.stack}, {wanted.profile}: {len(todo)} batches, about {hours:.1f} h of CPU",
@@ -126,18 +126,20 @@ def fill_study(
 def batches(ground: Ground, most: Mapping[str, int]) -> Iterator[dict[str, list[int]]]:
     """Yield the missing runs in batches: the first repetition of every scenario, then the second, and so on.
 
-    A batch has the number of one repetition by scenario. ``most`` is the number of repetitions of each scenario.
+    A batch has the numbers of repetitions by scenario. ``most`` is the number of repetitions of each scenario.
     """
     known = {(row.scenario, row.repetition) for rows in ground.rows.values() for row in rows}
+    batch: dict[str, list[int]] = {}
+    seconds = 0.0
     for number in range(1, max(most.values(), default=0) + 1):
-        batch: dict[str, list[int]] = {}
         for name in (name for name, last in most.items() if number <= last and (name, number) not in known):
-            batch[name] = [number]
-            if sum(run_time(ground, one) for one in batch) >= BATCH_SECONDS:
+            batch.setdefault(name, []).append(number)
+            seconds += run_time(ground, name)
+            if seconds >= BATCH_SECONDS:
                 yield batch
-                batch = {}
-        if batch:
-            yield batch
+                batch, seconds = {}, 0.0
+    if batch:
+        yield batch
 
 
 def run_time(ground: Ground, name: str) -> float:
