@@ -163,7 +163,7 @@ def test_ci_follows_the_pages_as_whoever_can_read_the_checkout(tmp_path: Path, m
     text = (SOURCE.parent / ".ci/run").read_text(encoding="utf-8")
     function = re.search(r"^follow\(\) .*?^}", text, re.M | re.S)
     assert function is not None
-    own = {"scratch": str(tmp_path / "scratch"), "LONGFAT_CACHE": str(tmp_path / "scratch")}
+    own = {"scratch": str(tmp_path / "scratch"), "LONGFAT_CACHE": str(checkout)}
     words = ["bash", "-euc", f"{function[0]}\nfollow"]
     done = subprocess.run(words, cwd=checkout, env={**os.environ, **own}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, f"{user}\n"), done.stderr
