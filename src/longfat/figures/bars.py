@@ -36,6 +36,7 @@ from longfat.figures.parts import (
     labelled,
     legend,
     link_runs,
+    name_ticks,
     series_order,
     tick,
 )
@@ -351,7 +352,7 @@ def _ticks(axes: Axes, spec: Bars, xs: Mapping[Any, float], chosen: Any) -> None
     step = math.ceil(len(xs) / CROWD) if xs else 1
     start = list(xs).index(chosen) % step if chosen in xs else 0
     labelled = list(xs)[start::step]
-    axes.set_xticks([xs[x] for x in labelled], [tick(x, spec.unit) for x in labelled])
+    name_ticks(axes, [xs[x] for x in labelled], labelled, spec.unit)
     axes.set_xlim(-0.7, max(xs.values(), default=0) + 0.7)
     axes.grid(axis="x", visible=False)
     if spec.over is not None:

@@ -150,6 +150,13 @@ def wrapped(text: str, inches: float, points: float) -> str:
     return "\n".join(textwrap.fill(line, max(8, int(72 * inches / (_EM * points)))) for line in text.splitlines())
 
 
+def name_ticks(axes: Axes, at: Sequence[float], values: Sequence[Any], unit: str | None = None) -> None:
+    """Label places of the x axis with values of a factor; words are wrapped into the room between two places."""
+    room = panel_width(axes) / max(len(values), 1)
+    texts = [wrapped(tick(x), room, 10) if isinstance(x, str) else tick(x, unit) for x in values]
+    axes.set_xticks(at, texts)
+
+
 def panel_width(axes: Axes) -> float:
     """Return the width in inches of these axes with all that is next to them."""
     place = axes.get_subplotspec()

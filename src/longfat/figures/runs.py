@@ -37,6 +37,7 @@ from longfat.figures.parts import (
     labelled,
     legend,
     link_runs,
+    name_ticks,
     series_order,
     tick,
 )
@@ -306,7 +307,7 @@ class Heat(Runs):
 def positions(axes: Axes, xs: Sequence[Any], unit: str | None) -> tuple[dict[Any, float], dict[Any, float]]:
     """Return place and width for each value: numbers at their places on an axis, words one after the other."""
     if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in xs):
-        axes.set_xticks(range(len(xs)), [tick(x) for x in xs])
+        name_ticks(axes, range(len(xs)), xs)
         return {x: float(place) for place, x in enumerate(xs)}, dict.fromkeys(xs, 0.8)
     at = {x: in_unit(float(x), unit) for x in xs}
     places = sorted(at.values())
