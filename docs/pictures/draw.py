@@ -158,7 +158,9 @@ def draw_artifact(study: str, artifact: str) -> Figure:
     """Draw a figure of a study from evidence alone."""
     known = known_of(study)
     plan = build_plan(known.study, profile="quick", pins={"backend": known.backend})
-    return draw(Sources(known.grounds[0].grounds, plan), known.folder.figures.figure(artifact)).figure
+    figure = known.folder.figures.figure(artifact)
+    most = max(known.grounds, key=lambda ground: ground.scenarios_of({*figure.experiments(known.study)}))
+    return draw(Sources(most.grounds, plan), figure).figure
 
 
 def claims(study: str) -> str:
