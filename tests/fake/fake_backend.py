@@ -354,9 +354,11 @@ def open_backend(
 
 
 def followed(spec: RunSpec, port: Port) -> dict[str, Any]:
-    """Return the policer, and the wire after all its steps, as read back without traffic."""
+    """Return policer and marks, and the wire after all its steps, as read back without traffic."""
     ways = steps(port.egress, spec.end_us)
     policed = {"policer": asdict(port.egress.policer) | {"drops": 0}} if port.egress.policer else {}
+    if port.egress.pause:
+        policed |= {"pause": asdict(port.egress.pause) | {"pauses": 0}}
     if not ways:
         return policed
     last = {"rate_bps": ways[-1].rate_bps or None, "delay_us": ways[-1].delay_ns // 1000}

@@ -24,7 +24,7 @@ from longfat.system.errors import StudyError
 
 FRAME = 1500 + 14 + 24
 RED = "{kind: red, limit: 900, min: 50, max: 150, probability: 10 %, ecn: true}"
-POLICER = "policer: {rate: 50 Mbit/s, burst: 30 kB}"
+KEYS = {"policer": "policer: {rate: 50 Mbit/s, burst: 30 kB}", "pause": "pause: {above: 60, below: 30}"}
 MADE_OF_OTHERS = {"step"}
 TOLD_BY_NUMBERS = sorted(KINDS.keys() - {"pfifo", "bfifo", "red"} - MADE_OF_OTHERS)
 WITHOUT_LIMIT = {"cake"}
@@ -127,6 +127,18 @@ def test_a_queue_that_can_mark_is_known_as_such(tmp_path: Path, queue: str, mark
     assert told(tmp_path, queue).marks is marks
 
 
+@pytest.mark.parametrize(
+    ("queue", "marks", "key"),
+    [
+        ("{limit: 60}", "above: 60, below: 1", "above: 60 is never exceeded: the queue holds 60 packets"),
+        ("{limit: 61}", "above: 60, below: 61", "below: 61 is more than above, 60"),
+        ("{limit: 61}", "above: 0, below: 0", "above: 0"),
+    ],
+)
+def test_marks_that_never_pause_are_refused(tmp_path: Path, queue: str, marks: str, key: str) -> None:
+    assert problem(tmp_path, queue, f"pause: {{{marks}}}").startswith(f"experiments[0].topology.pause.{key}")
+
+
 @pytest.mark.parametrize("backend", ["virtual", "mininet"])
 def test_the_way_back_may_be_slower(tmp_path: Path, backend: str) -> None:
     keys = "reverse_rate: 1 Mbit/s\n      reverse_queue: {limit: 1 bdp}"
@@ -150,13 +162,15 @@ def test_the_way_back_may_be_slower(tmp_path: Path, backend: str) -> None:
         ("{limit: 100}", "policer", {}, 0),
         ("{limit: 100}", "policer", {"rate_bps": 1}, 1),
         ("{limit: 100}", "policer", {"burst_bytes": 9}, 1),
+        ("{limit: 100}", "pause", {"pauses": 0}, 0),
+        ("{limit: 100}", "pause", {"above": 59, "below": 0}, 2),
     ],
 )
 def test_a_setting_that_reads_back_otherwise_is_a_miss(
     tmp_path: Path, queue: str, part: str, bent: dict[str, Any], count: int
 ) -> None:
     found = missed(
-        planned(tmp_path, queue, POLICER if part == "policer" else ""),
+        planned(tmp_path, queue, KEYS.get(part, "")),
         tmp_path / "run",
         lambda port: port["interface"] == "switch-eth1",
         lambda port: port[part].update(bent),

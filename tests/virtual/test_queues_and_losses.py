@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues that decide by delay or mark, policers, losses and orders of packets: read back, and doing what they are for.
+"""Queues that decide by delay or mark, policers, pauses, losses and orders of packets: read back, and at work.
 
 Every mark is seen where it arrives.
 """
@@ -56,6 +56,16 @@ experiments:
     topology: {policer: {rate: 4 Mbit/s, burst: 20 kB}}
     flows: [{name: flow, start: 3 s, duration: 1 s}]
     udp: [{name: flood, from: client2, to: server, rate: 8 Mbit/s, duration: 2 s}]
+  - id: paused
+    path: line
+    topology: {bottleneck_queue: {limit: "${limit}"}, pause: {above: 25, below: 10}}
+    hosts: {txqueuelen: 40}
+    flows: [{name: flow, start: 3 s, duration: 1 s}]
+    udp:
+      - {name: one, from: client1, to: server, rate: 16 Mbit/s, duration: 2 s}
+      - {name: two, from: client2, to: server, rate: 16 Mbit/s, duration: 2 s}
+    probes: {queues: 10 ms}
+    sweep: {product: {limit: [40, 28]}}
   - id: path
     topology: {kind: delay, rate: 20 Mbit/s, rtt: 40 ms, loss: 1 %, reverse_loss: 1 %, jitter: 1 ms}
     flows: [{name: flow}]
@@ -140,6 +150,24 @@ def test_a_policer_passes_its_burst_and_its_rate(specs: dict[str, RunSpec], tmp_
     assert port["policer"]["drops"] > 0
     passed, filled = 1514 * udp["arrived_packets"], 20_000 + 4e6 / 8 * 2
     assert abs(passed - filled) <= 2 * 1514
+
+
+@pytest.mark.parametrize("limit", [40, 28])
+def test_a_switch_that_pauses_its_senders_moves_the_losses_to_them(
+    specs: dict[str, RunSpec], tmp_path: Path, limit: int
+) -> None:
+    spec = specs[f"paused {limit}"]
+    parsed = done(spec, tmp_path / "run")
+    drops = {port["interface"]: port["drops"] for port in parsed.achieved["interfaces"]}
+    (paused,) = (port for port in parsed.achieved["interfaces"] if "pause" in port)
+    waiting = [
+        row["backlog_packets"] for row in samples(parsed, spec, "switch", since_us=500_000) if row["t_us"] < 2_000_000
+    ]
+    assert drops[paused["interface"]] == 0
+    assert min(drops["client1-eth0"], drops["client2-eth0"]) > 100
+    assert paused["pause"]["pauses"] > 50
+    # Each of the two senders still completes a frame, and another may be on its way.
+    assert 10 <= min(waiting) < max(waiting) <= 25 + 2 * 2
 
 
 def test_random_loss_is_binomial_and_the_same_again(specs: dict[str, RunSpec], tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ class Feature(StrEnum):
     PROCESSING = "a drawn processing time for each packet"
     CHANGES = "rates and delays that change"
     POLICERS = "policers"
+    PAUSES = "pause frames"
     GENTLE = "RED in gentle mode"
     PLAIN_RENO = "plain Reno, without NewReno's partial acknowledgments"
     IMAGES = "hosts made from container images"
@@ -92,6 +93,7 @@ def needed(spec: RunSpec) -> dict[str, str]:
         Feature.PROCESSING: any(egress.processing_ns for egress in egresses),
         Feature.CHANGES: any(egress.changes or egress.trace for egress in egresses),
         Feature.POLICERS: any(egress.policer for egress in egresses),
+        Feature.PAUSES: any(egress.pause for egress in egresses),
         Feature.DROPS: any(egress.drops for egress in egresses),
         Feature.GENTLE: any("gentle" in queue.parameters for queue in queues),
         Feature.PLAIN_RENO: any(node.recovery == "reno" for node in spec.nodes),

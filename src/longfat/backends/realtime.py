@@ -38,6 +38,7 @@ _CANNOT = {
     Feature.CARDS,
     Feature.CLOCKS,
     Feature.PROCESSING,
+    Feature.PAUSES,
 }
 _CAN = FEATURES - BEYOND_KERNELS - _CANNOT
 TRAITS = {

@@ -106,12 +106,18 @@ class Ground:
 
     @property
     def repetitions(self) -> str:
-        """A sentence that compares the number of repetitions with the number that was stated before the runs."""
-        counts = sorted(len(rows) for rows in self.rows.values())
-        stated = self.planned.study.header.stated_repetitions
-        found = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-        scenarios = f"{len(counts)} of {len(self.planned.scenarios)} scenarios of profile {self.profile}"
-        return f"{found} of {stated} stated repetitions of {scenarios}."
+        """A sentence with the number of repetitions, and of scenarios with all that were stated before the runs."""
+        counts = {name: len(rows) for name, rows in self.rows.items()}
+        least, known = self.planned.study.header.stated_repetitions, self.planned.scenarios
+        stated = {name: max(least, known[name].repetitions) for name in counts}
+        full = sum(counts[name] >= stated[name] for name in counts)
+        scenarios = f"{len(counts)} of {len(known)} scenarios of profile {self.profile}"
+        return f"{_span(counts.values())} repetitions of {scenarios}; {full} have all {_span(stated.values())} stated."
+
+
+def _span(numbers: Iterable[int]) -> str:
+    least, *_, most = sorted(numbers) * 2
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def ground_of(folder: Path, planned: Planned, rows: Iterable[Row], left_out: Counter[str]) -> Ground:

@@ -11,7 +11,7 @@ loss is netem everywhere.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from longfat.guest.options import NETEM_CHAIN
@@ -149,6 +149,8 @@ def achieved_egress(qdiscs: list[dict[str, Any]], interface: str, used: UsedWire
         found |= {"delay_ns": used.wire.delay_ns, "processing_ns": used.wire.jitter_ns}
     if used and used.wire.rate_bps:
         found |= {"sent_bytes": used.sent_bytes, "busy_ns": used.busy_ns}
+    if used and used.wire.pause:
+        found |= {"pause": {**asdict(used.wire.pause), "pauses": used.pauses}}
     for qdisc in own:
         options = qdisc.get("options", {})
         if qdisc["kind"] == "tbf":

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from longfat.guest import netlink
 from longfat.guest.rtnetlink import IFINFOMSG, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, RTM_GETLINK, RTM_NEWLINK
 from longfat.spec.network import Step
-from longfat.spec.runspec import Egress
+from longfat.spec.runspec import Egress, Pause
 
 VETH_INFO_RATE = 2
 VETH_INFO_DELAY = 3
@@ -26,6 +26,9 @@ VETH_INFO_HELD = 8
 VETH_INFO_OFFERED = 9
 VETH_INFO_JITTER = 10
 VETH_INFO_SEED = 11
+VETH_INFO_PAUSE_ABOVE = 12
+VETH_INFO_PAUSE_BELOW = 13
+VETH_INFO_PAUSES = 14
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Wire:
     """Rate in bit/s (0: takes no time), delay in nanoseconds, framing of a frame apart from its Ethernet header.
 
     No bit leaves a ``held`` wire. Each frame has a further delay, uniform from 0 to ``jitter_ns`` and drawn from
-    ``seed``; without a seed the wire keeps its current seed.
+    ``seed``; without a seed the wire keeps its current seed. The queue in front of it may ``pause`` other wires.
     """
 
     rate_bps: int = 0
@@ -42,13 +45,14 @@ class Wire:
     held: bool = False
     jitter_ns: int = 0
     seed: int | None = None
+    pause: Pause | None = None
 
     @classmethod
     def of(cls, egress: Egress, seed: int = 0) -> Wire | None:
         """Return the wire of an egress; None if it takes no time, or if netem delays the packets."""
         if egress.impairment or (egress.rate_bps is None and not egress.wire_delay_ns and not egress.processing_ns):
             return None
-        wire = cls(egress.wire_bps or 0, egress.wire_delay_ns, egress.framing_bytes)
+        wire = cls(egress.wire_bps or 0, egress.wire_delay_ns, egress.framing_bytes, pause=egress.pause)
         return replace(wire, jitter_ns=egress.processing_ns, seed=seed) if egress.processing_ns else wire
 
     @classmethod
@@ -67,6 +71,9 @@ class Wire:
         if self.seed is not None:
             data += netlink.attribute(VETH_INFO_JITTER, struct.pack("=Q", self.jitter_ns))
             data += netlink.attribute(VETH_INFO_SEED, struct.pack("=Q", self.seed))
+        if self.pause:
+            data += netlink.attribute(VETH_INFO_PAUSE_ABOVE, struct.pack("=I", self.pause.above))
+            data += netlink.attribute(VETH_INFO_PAUSE_BELOW, struct.pack("=I", self.pause.below))
         info = netlink.attribute(IFLA_INFO_KIND, b"veth\0") + netlink.attribute(IFLA_INFO_DATA, data)
         body = IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, 0, 0) + netlink.attribute(IFLA_LINKINFO, info)
         return netlink.Request(f"set {self} of interface {index}", RTM_NEWLINK, 0, body)
@@ -74,12 +81,15 @@ class Wire:
 
 @dataclass(frozen=True)
 class UsedWire:
-    """A wire as read back: its bytes so far, including framing, its busy time, and the bits that could leave in it."""
+    """A wire as read back: its bytes so far, including framing, its busy time, the bits that could leave in it, and
+    how often its queue has paused other wires.
+    """
 
     wire: Wire
     sent_bytes: int
     busy_ns: int
     offered_bits: int
+    pauses: int
 
 
 def read_wires() -> dict[str, UsedWire]:
@@ -100,6 +110,8 @@ def read_wires() -> dict[str, UsedWire]:
                     bool(numbers[VETH_INFO_HELD]),
                     numbers[VETH_INFO_JITTER],
                 )
-                used = (numbers[kind] for kind in (VETH_INFO_SENT, VETH_INFO_BUSY, VETH_INFO_OFFERED))
-                found[names[index]] = UsedWire(wire, *used)
+                if above := numbers[VETH_INFO_PAUSE_ABOVE]:
+                    wire = replace(wire, pause=Pause(above, numbers[VETH_INFO_PAUSE_BELOW]))
+                used = (VETH_INFO_SENT, VETH_INFO_BUSY, VETH_INFO_OFFERED, VETH_INFO_PAUSES)
+                found[names[index]] = UsedWire(wire, *(numbers[kind] for kind in used))
     return found

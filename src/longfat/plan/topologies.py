@@ -245,6 +245,8 @@ def _queued(topology: Dumbbell, hosts: HostSettings) -> dict[str, Egress]:
     found = {str(key): Egress(place.rate.value, queue=queue.to_run(place)) for (key,), queue, place in queues}
     if topology.policer:
         found["bottleneck_queue"] = replace(found["bottleneck_queue"], policer=topology.policer.to_run)
+    if topology.pause:
+        found["bottleneck_queue"] = replace(found["bottleneck_queue"], pause=topology.pause.to_run)
     return found
 
 

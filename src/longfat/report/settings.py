@@ -125,6 +125,8 @@ def _port_text(port: Port) -> str:
         parts.append(card_words(port))
     if egress.policer:
         parts.append(f"policed to {egress.policer.rate_bps / 1e6:g} Mbit/s, {egress.policer.burst_bytes} B")
+    if egress.pause:
+        parts.append(f"pauses its senders above {egress.pause.above} packets, until {egress.pause.below}")
     if egress.trace:
         parts.append(f"rate of the trace {egress.trace.sha256[:12]}")
     if egress.changes:

@@ -105,6 +105,17 @@ class Policer:
 
 
 @dataclass(frozen=True)
+class Pause:
+    """Marks of a queue in packets: with more than ``above``, those who send to its node stop, until ``below`` is left.
+
+    IEEE 802.3, annex 31B. A frame that is leaving goes on.
+    """
+
+    above: int
+    below: int
+
+
+@dataclass(frozen=True)
 class Trace:
     """Full packets that may leave in each millisecond, repeated, from a file with the digest ``sha256`` (hex).
 
@@ -238,6 +249,7 @@ class Egress:
     trace: Trace | None = field(default=None, metadata=LATER)
     policer: Policer | None = field(default=None, metadata=LATER)
     card: Card | None = field(default=None, metadata=LATER)
+    pause: Pause | None = field(default=None, metadata=LATER)
     clock_ppb: int = field(default=0, metadata=LATER)
     distance_ns: int = field(default=0, metadata=LATER)
     processing_ns: int = field(default=0, metadata=LATER)

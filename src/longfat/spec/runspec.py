@@ -22,6 +22,7 @@ from longfat.spec.links import Egress as Egress
 from longfat.spec.links import Impairment as Impairment
 from longfat.spec.links import Interface as Interface
 from longfat.spec.links import Link as Link
+from longfat.spec.links import Pause as Pause
 from longfat.spec.links import Policer as Policer
 from longfat.spec.links import Queue as Queue
 from longfat.spec.links import Trace as Trace

@@ -233,6 +233,10 @@ def _queue_findings(experiment: Experiment, hosts: Hosts) -> Iterator[Finding]:
     for path, queue, place in topology.queues(mtu):
         for finding in (*queue.findings(place), *queue.range_findings(place)):
             yield finding.below("topology", *path)
+    if isinstance(topology, Dumbbell) and topology.pause:
+        _, queue, place = topology.queues(mtu)[0]
+        for finding in topology.pause.findings(queue.to_run(place).limit_packets):
+            yield finding.below("topology", "pause")
     policers: dict[Path, Policer | None] = {}
     if isinstance(topology, Dumbbell):
         policers = {("policer",): topology.policer}

@@ -197,6 +197,7 @@ _SECTIONS: dict[str, type[Closed]] = {
     "topology: graph": graphs.Graph,
     "topology.links[]": graphs.GraphLink,
     "topology.policer": graphs.Policer,
+    "topology.pause": topologies.Pause,
     "topology.changes[]": changing.Change,
     "topology.loss: bursts": impairments.Bursts,
     **{f"topology.bottleneck_queue: {name}": kind for name, kind in QUEUES.items()},

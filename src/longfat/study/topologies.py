@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from longfat.spec.runspec import Pause as RunPause
 from longfat.spec.units import Duration, Size
 from longfat.study.changing import Changing
 from longfat.study.graphs import Graph, HostRate, ParkingLot, Policer, Sides
@@ -15,9 +17,9 @@ from longfat.study.impairments import Impaired
 from longfat.study.queues import AnyQueue
 from longfat.study.queues.fifo import Pfifo
 from longfat.study.queues.kind import QueueKind
-from longfat.study.queues.limit import Place
+from longfat.study.queues.limit import MOST_PACKETS, Place
 from longfat.study.schema import fields as f
-from longfat.study.schema.names import Path
+from longfat.study.schema.names import Finding, Path
 
 Placement = Literal["split", "forward", "reverse"]
 
@@ -65,6 +67,32 @@ class Delay(Impaired):
         return end_hosts(self.kind)
 
 
+class Pause(f.Closed):
+    """Flow control of Ethernet: a switch stops its senders while the queue of its port is long."""
+
+    examples: ClassVar[tuple[str, ...]] = ("{above: 60, below: 30}",)
+
+    above: Annotated[int, Field(strict=True, ge=1, le=MOST_PACKETS)] = Field(
+        description="with more waiting packets, every sender stops after the frame that is leaving"
+    )
+    below: Annotated[int, Field(strict=True, ge=0, le=MOST_PACKETS)] = Field(
+        description="waiting packets at which they may go on"
+    )
+
+    @property
+    def to_run(self) -> RunPause:
+        """The marks of a run."""
+        return RunPause(self.above, self.below)
+
+    def findings(self, limit_packets: int | None) -> Iterator[Finding]:
+        """Yield marks in the wrong order, and one that a queue of so many packets never exceeds."""
+        if self.below > self.above:
+            yield Finding(("below",), f"{self.below} is more than above, {self.above}")
+        if limit_packets is not None and self.above >= limit_packets:
+            message = f"{self.above} is never exceeded: the queue holds {limit_packets} packets"
+            yield Finding(("above",), message, f"allowed here: up to {limit_packets - 1}")
+
+
 class Dumbbell(Impaired):
     """Several senders connected to a switch, whose port towards the delay element is the bottleneck."""
 
@@ -74,6 +102,7 @@ class Dumbbell(Impaired):
         "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, reverse_queue: {limit: 20}, reverse_rate: 1 Mbit/s}",
         "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, policer: {rate: 10 Mbit/s, burst: 30 kB}}",
         "{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, trace: cell.trace}",
+        "{kind: dumbbell, rate: 1 Gbit/s, rtt: 40 ms, senders: 2, pause: {above: 60, below: 30}}",
     )
 
     kind: Literal["dumbbell"] = Field(description="senders, a switch as bottleneck, a delay element, receivers")
@@ -93,6 +122,10 @@ class Dumbbell(Impaired):
     policer: Policer | None = Field(
         default=None,
         description="token bucket before that queue, which drops packets without enough tokens (default: none)",
+    )
+    pause: Pause | None = Field(
+        default=None,
+        description="Ethernet's flow control of the switch, whose queue stops the senders (default: none)",
     )
     reverse_queue: Pfifo | None = Field(
         default=None,

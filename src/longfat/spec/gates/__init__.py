@@ -23,6 +23,7 @@ GATES: tuple[Gate, ...] = (
     behaviour.changing_wires_follow_their_steps,
     settings.queue_holds,
     settings.policers_hold,
+    settings.pauses_hold,
     behaviour.impairment_holds,
     settings.cards_hold,
     behaviour.base_rtt_holds,

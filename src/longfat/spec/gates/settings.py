@@ -96,6 +96,16 @@ def policers_hold(evidence: Evidence) -> Iterator[str]:
                 yield f"{key} of the policer of {port.name} is {value} {unit}, declared {declared} {unit}"
 
 
+def pauses_hold(evidence: Evidence) -> Iterator[str]:
+    """Require the declared marks of each queue that pauses its senders."""
+    for port, found in evidence.present_ports():
+        if pause := port.egress.pause:
+            read = found.get("pause", {})
+            for key, declared in (("above", pause.above), ("below", pause.below)):
+                if read.get(key) != declared:
+                    yield f"pause {key} of {port.name} is {read.get(key)} packets, declared {declared} packets"
+
+
 def cards_hold(evidence: Evidence) -> Iterator[str]:
     """Require the declared interrupts, time per packet and input queue of each card."""
     for port, found in evidence.present_ports():
