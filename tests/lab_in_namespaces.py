@@ -155,9 +155,7 @@ def lab_in_namespaces() -> Iterator[Lab]:
         _write_files(lab)
         command = ["unshare", "--mount", "sh", "-c", HOSTS, "sh"]
         process = subprocess.Popen(
-            [*command, str(root), name, *ROLES],
-            env=os.environ | {"HOST": HOST, "READY": READY},
-            process_group=0,
+            [*command, str(root), name, *ROLES], env=os.environ | {"HOST": HOST, "READY": READY}, process_group=0
         )
         try:
             _await_hosts(shared, process)

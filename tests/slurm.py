@@ -142,10 +142,7 @@ def slurm() -> Iterator[Slurm]:
         cluster = Slurm(folder, {**os.environ, "PATH": path, "SLURM_CONF": str(folder / "slurm.conf")})
         munge = folder / "munge"
         options = [f"--{what}-file={munge}/{what}" for what in ("key", "log", "pid", "seed")]
-        commands = [
-            ["munged", "--foreground", "--force", f"--socket={munge}/socket", *options],
-            ["slurmctld", "-D"],
-        ]
+        commands = [["munged", "--foreground", "--force", f"--socket={munge}/socket", *options], ["slurmctld", "-D"]]
         try:
             for command in commands:
                 process = _start(command, cluster.environment, folder / f"{command[0]}.out")

@@ -31,8 +31,7 @@ def start_study(tmp_path: Path) -> tuple[subprocess.Popen[bytes], Path]:
     tests = Path(__file__).parents[1]
     path = os.pathsep.join(map(str, (tests, tests / "fake", tests.parent / "src")))
     process = subprocess.Popen(
-        [sys.executable, str(script), str(results)],
-        env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)},
+        [sys.executable, str(script), str(results)], env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)}
     )
     deadline = time.monotonic() + 30
     while len(list((results / "raw").glob("one-flow*"))) < 2:

@@ -90,12 +90,7 @@ def test_a_tolerance_of_0_ppm_and_fixed_phases_are_exact_and_so_are_real_machine
 
 @pytest.mark.parametrize(
     ("nominal", "ppb", "wire"),
-    [
-        (10**9, 50_000, 1_000_050_000),
-        (56_000, -9_000, 55_999),
-        (56_000, 8_000, 56_000),
-        (1, -(10**7), 1),
-    ],
+    [(10**9, 50_000, 1_000_050_000), (56_000, -9_000, 55_999), (56_000, 8_000, 56_000), (1, -(10**7), 1)],
 )
 def test_a_clock_makes_a_rate_to_the_nearest_bit(nominal: int, ppb: int, wire: int) -> None:
     egress = Egress(nominal, delay_us=3, clock_ppb=ppb, distance_ns=7)

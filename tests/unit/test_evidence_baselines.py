@@ -46,9 +46,7 @@ def test_a_combination_with_the_same_kernel_checks_joins_the_baseline_and_its_ru
     assert sorted(member.how for member in the_baseline(root).members.values()) == ["began", "canaries"]
 
 
-def test_one_with_other_kernel_checks_is_refused_and_may_begin_an_empty_baseline(
-    root: Path,
-) -> None:
+def test_one_with_other_kernel_checks_is_refused_and_may_begin_an_empty_baseline(root: Path) -> None:
     (path,) = (root / FOLDER).iterdir()
     old = differ(path, "era")
     with pytest.raises(RigError, match=r"does not behave as baseline .* 2 of 3 .*: era"):

@@ -10,12 +10,7 @@ from random import Random
 import pytest
 
 from longfat.guest import capture
-from longfat.guest.capture import (
-    copy_headers,
-    header_bytes,
-    parse_tcpdump_counts,
-    trace,
-)
+from longfat.guest.capture import copy_headers, header_bytes, parse_tcpdump_counts, trace
 
 DATA = Path(__file__).parents[1] / "data"
 HEADER = bytes(range(24))

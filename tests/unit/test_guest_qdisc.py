@@ -13,14 +13,7 @@ from longfat.guest.qdisc import achieved_egress, egress_commands, looks_us, queu
 from longfat.spec.runspec import DeliberateDrop, Egress, Interface, Link, Queue
 
 DATA = Path(__file__).parents[1] / "data"
-NOTHING = {
-    "rate_bps": None,
-    "queue_kind": None,
-    "limit_packets": None,
-    "limit_bytes": None,
-    "delay_us": 0,
-    "drops": 0,
-}
+NOTHING = {"rate_bps": None, "queue_kind": None, "limit_packets": None, "limit_bytes": None, "delay_us": 0, "drops": 0}
 
 
 def shown(case: str) -> list[dict[str, Any]]:

@@ -83,10 +83,7 @@ def test_a_host_that_is_silent_floods_or_ends_is_lost_in_time(
         monkeypatch.setattr(connection, limit, 0.3)
     (tmp_path / "ssh").write_text(f'#!/bin/sh\necho \'{{"here": "6"}}\'\n{then}\n', encoding="ascii")
     (tmp_path / "ssh").chmod(0o755)
-    with (
-        pytest.raises(HostFailed) as caught,
-        Connections([hosts.HOST], tmp_path, b"c" * 500_000) as connections,
-    ):
+    with pytest.raises(HostFailed) as caught, Connections([hosts.HOST], tmp_path, b"c" * 500_000) as connections:
         connections.ask("look", 0.3)
     assert caught.value.where == "sender"
 

@@ -61,10 +61,7 @@ def test_the_bottleneck_is_the_slowest_port_and_idle_hosts_do_not_hide_it() -> N
 
 
 def test_fairness_is_between_connections_not_between_groups() -> None:
-    rows = [
-        {**flow_row("fast", 60), "streams": 2},
-        {**flow_row("slow", 30), "streams": 3},
-    ]
+    rows = [{**flow_row("fast", 60), "streams": 2}, {**flow_row("slow", 30), "streams": 3}]
     assert goodput.fairness(rows, "fast") == pytest.approx(3)
     assert goodput.fairness(rows, "slow") == pytest.approx(1 / 3)
     with pytest.raises(NoValue):

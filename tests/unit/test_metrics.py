@@ -20,10 +20,7 @@ from longfat.relations import formulas
 kelly, sandia = own_metrics("kelly-2003"), own_metrics("sandia-2003")
 RTT = 30_000.0
 MSS = 8948
-FLOWS = [
-    {**flow_row("a", 600), "retrans_segments": 7},
-    {**flow_row("b", 200), "retrans_segments": 2},
-]
+FLOWS = [{**flow_row("a", 600), "retrans_segments": 7}, {**flow_row("b", 200), "retrans_segments": 2}]
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 STEP = 10_000.0
 UNSET = 2**31 - 1  # ssthresh before the first cut

@@ -64,8 +64,7 @@ def test_settings_are_in_the_units_of_the_kernel(
 
 
 @pytest.mark.parametrize(
-    ("threshold", "us"),
-    [("300 us", 300), ("20", 20 * FRAME * 8 // 100), ("30 kB", 2_400), ("0.2 bdp", 20_000)],
+    ("threshold", "us"), [("300 us", 300), ("20", 20 * FRAME * 8 // 100), ("30 kB", 2_400), ("0.2 bdp", 20_000)]
 )
 def test_a_step_is_a_codel_that_marks_what_has_waited_for_its_threshold(
     tmp_path: Path, threshold: str, us: int

@@ -115,9 +115,7 @@ def test_the_folder_of_a_killed_process_goes_and_that_of_a_living_one_stays(tmp_
     living.communicate()
 
 
-def test_programs_of_a_killed_process_are_ended_and_those_of_a_living_session_are_not(
-    tmp_path: Path,
-) -> None:
+def test_programs_of_a_killed_process_are_ended_and_those_of_a_living_session_are_not(tmp_path: Path) -> None:
     killed, left = holding(tmp_path)
     killed.kill()
     killed.communicate()

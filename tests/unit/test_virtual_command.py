@@ -14,11 +14,7 @@ import pytest
 from conftest import delay_spec
 
 from longfat.backends import guest_process, virtual
-from longfat.backends.guest_process import (
-    GuestKernel,
-    scratch_folder,
-    watch,
-)
+from longfat.backends.guest_process import GuestKernel, scratch_folder, watch
 from longfat.backends.landlock import landlock_version
 from longfat.backends.virtual import VirtualBackend, code_digest, guest_sources, text_digest
 from longfat.builds.kernel_recipe import Recipe

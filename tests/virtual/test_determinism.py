@@ -43,11 +43,7 @@ def test_the_same_run_gives_the_same_bytes_while_both_cores_are_busy(first: Path
 
 def test_another_seed_changes_ports_and_sequence_numbers(first: Path, tmp_path: Path) -> None:
     other = run(one_flow(seed=2), tmp_path / "other")
-    assert set(differing(first, other)) >= {
-        "captures/flow1.pcap",
-        "iperf/flow1.client.txt",
-        "iperf/flow1.server.txt",
-    }
+    assert set(differing(first, other)) >= {"captures/flow1.pcap", "iperf/flow1.client.txt", "iperf/flow1.server.txt"}
     before, after = ([p for p in read_packets(f / "captures/flow1.pcap") if p.flags & SYN] for f in (first, other))
     assert len(before) == len(after) == 2
     assert before[0].source_port != after[0].source_port

@@ -43,10 +43,7 @@ def wait_until(true: Callable[[], bool], seconds: float) -> bool:
 
 @pytest.mark.parametrize(
     ("program", "limit", "seconds"),
-    [
-        (SPIN, "STILL_CPU_S", 1.0),
-        ("import os\nos.read(os.pipe()[0], 1)", "STILL_WALL_S", 2.0),
-    ],
+    [(SPIN, "STILL_CPU_S", 1.0), ("import os\nos.read(os.pipe()[0], 1)", "STILL_WALL_S", 2.0)],
     ids=["spins", "waits for what cannot come"],
 )
 def test_a_guest_that_hangs_is_ended_and_leaves_no_process(

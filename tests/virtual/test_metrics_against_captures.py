@@ -139,10 +139,7 @@ def each_run(dataset: Dataset, results: Path) -> Iterator[tuple[str, Captured]]:
 
 GOODPUT: dict[str, Callable[[Captured], tuple[float, float]]] = {
     "each": lambda run: (run.of("each"), float(np.mean([run.goodput(name) for name in run.flows]))),
-    "share": lambda run: (
-        run.of("share", "new"),
-        100 * run.goodput("new") / (run.goodput("old") + run.goodput("new")),
-    ),
+    "share": lambda run: (run.of("share", "new"), 100 * run.goodput("new") / (run.goodput("old") + run.goodput("new"))),
     "fairness": lambda run: (run.of("fairness", "new"), run.goodput("new") / run.goodput("old")),
     "jain": lambda run: (run.of("jain"), jain([run.goodput(name) for name in run.flows])),
     "lasts": lambda run: (run.of("lasts"), max(run.times_us(name)[1] for name in run.flows) / 1e6),

@@ -43,7 +43,4 @@ def test_a_fault_of_the_c_file_is_named_with_its_line(tmp_path: Path) -> None:
         build_own_kernel(OwnKernel(sources=(own_file(tmp_path, "tcp_sqrt.c"),)))
     lines = text.splitlines()
     named = {(problem.file, lines[(problem.line or 0) - 1].strip()) for problem in caught.value.problems}
-    assert named == {
-        (str(path), "w = tcp_snd_cwnd(tp);"),
-        (str(path), ".undo_cwnd	= tcp_reno_undo_cwnd,"),
-    }
+    assert named == {(str(path), "w = tcp_snd_cwnd(tp);"), (str(path), ".undo_cwnd	= tcp_reno_undo_cwnd,")}

@@ -66,8 +66,7 @@ def test_a_receiver_that_fills_its_buffer_changes_no_packet(tmp_path: Path) -> N
     # Short: without the switch the receiver makes a system call for each packet.
     filling, plain = (
         packets(
-            one_flow(mtu_bytes=1500, duration_us=400_000, receiver={"net.ipv4.tcp_recv_fill": value}),
-            tmp_path / value,
+            one_flow(mtu_bytes=1500, duration_us=400_000, receiver={"net.ipv4.tcp_recv_fill": value}), tmp_path / value
         )
         for value in ("1", "0")
     )

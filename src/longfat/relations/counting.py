@@ -95,10 +95,12 @@ def _share(counts: Counts, names: Iterable[str]) -> Share:
 
 
 def apart(counts: Counts) -> list[str]:
-    """Format the nonempty categories other than measured claims, one phrase each."""
+    """Format the nonempty categories other than measured claims, one phrase each, and the claims without a test."""
     found = []
     for name, meaning in APART.items():
         words = [f"{number} {word}" for word, number in counts[name].items() if number]
         if words:
             found.append(f"{sum(counts[name].values())} {meaning} ({', '.join(words)})")
+    if untested := counts["measured"]["not testable"]:
+        found.append(f"{untested} not testable here")
     return found
