@@ -20,7 +20,7 @@ from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
 from longfat.evidence.stored_dataset import EvidenceDataset, Ground, Planned, fault_of, ground_of
 from longfat.metrics.data import NoValue
 from longfat.relations.claims import Claim
-from longfat.relations.counting import Counts, tally
+from longfat.relations.counting import Counts, once, tally
 from longfat.relations.evaluate import Grounds, evaluated
 from longfat.relations.headlines import JudgedHeadline, claim_words, judged_headlines
 from longfat.relations.judge import Verdict, decide
@@ -122,6 +122,15 @@ class Evidenced:
     def counts(self) -> Counts:
         """The number of verdicts of each kind, by category."""
         return tally(item.verdict.counted for item in self.judged)
+
+    @property
+    def decided_by(self) -> Mapping[str, int]:
+        """The number of decided claims that only runs can decide, by the profile of their runs."""
+        counted = once(item.verdict.counted for item in self.judged)
+        left = "undecided", "not testable"
+        claims = {one.claim for one in counted if one.category == "measured" and one.word not in left}
+        found = Counter(item.profile for item in self.judged if item.verdict.claim in claims)
+        return {profile: found[profile] for profile in PROFILES if found[profile]}
 
     def judge(self, claim: Claim) -> Judged:
         """Judge a claim by the first profile with all its values, else by the first profile with one of its runs."""

@@ -94,7 +94,7 @@ def verdicts_page(one: Evidenced) -> str:
     ]
     if separate := apart(one.counts):
         lines += ["Counted separately:", "", *(f"- {line}" for line in separate)]
-    head = ("claim", "statement", "paper", "here", "limits", "n", "why", "kind", *others)
+    head = ("claim", "statement", "paper", "here", "limits", "n, profile", "why", "kind", *others)
     for word in WORDS:
         kept = [item for item in one.judged if item.verdict.verdict == word]
         if rows := [(*_claim(item), *(of.get(item.verdict.claim, "") for of in others.values())) for item in kept]:
@@ -138,7 +138,8 @@ def _claim(item: Judged) -> tuple[str, ...]:
     artifacts = ", ".join(one for one in (verdict.artifact, *verdict.also) if one)
     paper = f"{verdict.paper} ({artifacts})" if artifacts else verdict.paper
     here, limits = _measured(item)
-    return f"`{verdict.claim}`", verdict.statement, paper, here, limits, item.n, verdict.why or "", verdict.category
+    runs = f"{item.n} {item.profile}" if item.n else ""
+    return f"`{verdict.claim}`", verdict.statement, paper, here, limits, runs, verdict.why or "", verdict.category
 
 
 def _measured(item: Judged) -> tuple[str, str]:
@@ -193,6 +194,9 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
         return
     runs = f"[{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
     yield f"**How sure.** {sentence(one.counts)} {runs}"
+    if one.decided_by:
+        numbers = (f"{number} by profile {profile}" for profile, number in one.decided_by.items())
+        yield f"Decided are {', '.join(numbers)}."
     if further := apart(one.counts):
         yield "Counted separately: " + "; ".join(further) + "."
     if one.stack == MODERN:
