@@ -60,6 +60,13 @@ def test_the_committed_page_is_that_of_the_committed_evidence(folder: Path) -> N
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_each_decided_claim_is_counted_with_the_profile_of_its_runs(folder: Path) -> None:
+    row = evidence_in(folder).counts["measured"]
+    decided = sum(row[word] for word in ("reproduced", "not reproduced", "compatible"))
+    assert sum(evidence_in(folder).decided_by.values()) == decided
+
+
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
 def test_the_sign_of_a_claim_agrees_with_the_band_in_its_picture(folder: Path) -> None:
     found = evidence_in(folder)
     for row in (row for part in forest(by_section(one.verdict for one in found.judged)) for row in part.rows):

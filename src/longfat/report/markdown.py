@@ -195,8 +195,8 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
     runs = f"[{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
     yield f"**How sure.** {sentence(one.counts)} {runs}"
     if one.decided_by:
-        numbers = (f"{number} by profile {profile}" for profile, number in one.decided_by.items())
-        yield f"Decided are {', '.join(numbers)}."
+        numbers = (f"{profile} {number}" for profile, number in one.decided_by.items())
+        yield f"Decided by profile: {', '.join(numbers)}."
     if further := apart(one.counts):
         yield "Counted separately: " + "; ".join(further) + "."
     if one.stack == MODERN:
