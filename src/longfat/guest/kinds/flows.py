@@ -74,19 +74,22 @@ class Traffic:
         for what, process in self._together:
             finish(process, what, within_s=drain_s)
         for flow in self._context.spec.flows:
-            if flow.name in self._clients:
-                what, expected = f"iperf2 client of flow {flow.name}", traffic.client_status(flow)
-                try:
-                    finish(self._clients[flow.name], what, expected, drain_s)
-                except GuestError as error:
-                    if flow.name in self._context.seen.min_rtt_us:
-                        raise
-                    raise GuestError(f"no data of {flow.name} arrived ({error})") from error
-            if flow.name in self._servers:
-                if flow.transfer_bytes is not None:
-                    self._wait_for_last_transfer(flow)
-                    self._servers[flow.name].terminate()
-                finish(self._servers[flow.name], f"iperf2 server of flow {flow.name}", within_s=drain_s)
+            try:
+                self._finish(flow, drain_s)
+            except GuestError as error:
+                if flow.name in self._context.seen.min_rtt_us or flow.name not in self._clients:
+                    raise
+                raise GuestError(f"no data of {flow.name} arrived ({error})") from error
+
+    def _finish(self, flow: Flow, drain_s: float) -> None:
+        if flow.name in self._clients:
+            what, expected = f"iperf2 client of flow {flow.name}", traffic.client_status(flow)
+            finish(self._clients[flow.name], what, expected, drain_s)
+        if flow.name in self._servers:
+            if flow.transfer_bytes is not None:
+                self._wait_for_last_transfer(flow)
+                self._servers[flow.name].terminate()
+            finish(self._servers[flow.name], f"iperf2 server of flow {flow.name}", within_s=drain_s)
 
     def achieved(self) -> dict[str, Any]:
         """Return algorithm, parameters, base RTT and buffer of flows sent here, and buffers of flows received here."""
