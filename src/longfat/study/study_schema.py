@@ -41,19 +41,8 @@ _QUEUES = {model.__name__: kind for kind, model in QUEUES.items()}
 _KINDS = _TOPOLOGIES | _QUEUES  # the kind that selects each model
 _WAITS = {"properties": {"kind": {"pattern": r"^\$\{"}}, "required": ["kind"]}
 _SWEPT = (
-    *(
-        "GraphLink",
-        "Policer",
-        "Pause",
-        "Change",
-        "Bursts",
-        "Hosts",
-        "OneHost",
-        "ProcessingTime",
-        "Algorithm",
-        "Probes",
-        "Drop",
-    ),
+    *("GraphLink", "Policer", "Pause", "Change", "Bursts"),
+    *("Hosts", "OneHost", "ProcessingTime", "Algorithm", "Probes", "Drop"),
     *_KINDS,
     *(section.model.__name__ for section in SECTIONS.values()),
 )
