@@ -195,9 +195,12 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
     runs = f"[{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
     yield f"**How sure.** {sentence(one.counts)} {runs}"
     if one.decided_by:
-        numbers = (f"{profile} {number}" for profile, number in one.decided_by.items())
-        yield f"Decided by profile: {', '.join(numbers)}."
-    if further := apart(one.counts):
+        numbers = (f"{profile} ({number})" for profile, number in one.decided_by.items())
+        yield f"Profiles behind the decided ones: {', '.join(numbers)}."
+    further = apart(one.counts)
+    if rest := len(one.judged) - sum(sum(row.values()) for row in one.counts.values()):
+        further.append(f"{rest} not counted, which repeat or exclude another claim")
+    if further:
         yield "Counted separately: " + "; ".join(further) + "."
     if one.stack == MODERN:
         return
