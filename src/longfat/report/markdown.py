@@ -92,7 +92,7 @@ def verdicts_page(one: Evidenced) -> str:
         *_headlines(one, RULE),
         f"**{sentence(one.counts)}**",
     ]
-    if separate := apart(one.counts):
+    if separate := _separate(one):
         lines += ["Counted separately:", "", *(f"- {line}" for line in separate)]
     head = ("claim", "statement", "paper", "here", "limits", "n, profile", "why", "kind", *others)
     for word in WORDS:
@@ -100,6 +100,12 @@ def verdicts_page(one: Evidenced) -> str:
         if rows := [(*_claim(item), *(of.get(item.verdict.claim, "") for of in others.values())) for item in kept]:
             lines += ["", f"## {word.capitalize()}", "", *table(head, rows)]
     return "\n".join([*lines, *_changes(one), *_criteria(one)]) + "\n"
+
+
+def _separate(one: Evidenced) -> list[str]:
+    """Return a phrase for each kind of claims that stands apart, and one for those that do not count at all."""
+    rest = len(one.judged) - sum(sum(row.values()) for row in one.counts.values())
+    return [*apart(one.counts), *([f"{rest} not counted, which repeat or exclude another claim"] if rest else [])]
 
 
 def _criteria(one: Evidenced) -> Iterator[str]:
@@ -197,10 +203,7 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
     if one.decided_by:
         numbers = (f"{profile} ({number})" for profile, number in one.decided_by.items())
         yield f"Profiles behind the decided ones: {', '.join(numbers)}."
-    further = apart(one.counts)
-    if rest := len(one.judged) - sum(sum(row.values()) for row in one.counts.values()):
-        further.append(f"{rest} not counted, which repeat or exclude another claim")
-    if further:
+    if further := _separate(one):
         yield "Counted separately: " + "; ".join(further) + "."
     if one.stack == MODERN:
         return
