@@ -33,7 +33,6 @@ KINDS: Mapping[str, Callable[[np.random.Generator, Shape], Table]] = {
     "constant": lambda rng, shape: np.zeros(shape),
 }
 
-
 VARYING = tuple(kind for kind in KINDS if kind != "constant")
 
 What = Literal["two scenarios", "two means", "a mean and a number"]

@@ -25,8 +25,9 @@ Runs = Mapping[Hashable, float]  # the value of one scenario in each block
 def prior_of(sisters: Sequence[Runs]) -> Prior:
     """Return the prior from the values of sister scenarios with two runs or more.
 
-    Its size is the mean of the variances, so that scenarios with little variance do not dominate. Its weight decreases
-    with the scatter of the variances beyond chance. Too few sisters give no prior.
+    Its size is the median of the variances, freed of its bias by few runs: neither a few scenarios with much variance
+    nor some with none by chance dominate. Its weight decreases with the scatter of the variances beyond chance. Too few
+    sisters give no prior.
     """
     known = [one for one in sisters if len(one) > 1]
     variances = np.array([np.var(list(one.values()), ddof=1) for one in known])
@@ -34,11 +35,11 @@ def prior_of(sisters: Sequence[Runs]) -> Prior:
     if len(known) < LEAST_SISTERS or not np.any(variances > 0):
         return Prior(together=_together(known))
     pooled = float(np.average(variances, weights=degrees))
-    floor = FLOOR * max(float(np.median(variances)), pooled)
-    logs = np.log(np.maximum(variances, floor)) - scipy.special.digamma(degrees / 2) + np.log(degrees / 2)
+    size = float(np.median(variances * degrees / scipy.special.chdtri(degrees, 0.5))) or pooled
+    logs = np.log(np.maximum(variances, FLOOR * size)) - scipy.special.digamma(degrees / 2) + np.log(degrees / 2)
     excess = float(np.var(logs, ddof=1) - np.mean(scipy.special.polygamma(1, degrees / 2)))
     worth = MOST_DEGREES if excess <= 0 else min(MOST_DEGREES, 2 * _inverse_trigamma(excess))
-    return Prior(pooled, worth, _together(known))
+    return Prior(size, worth, _together(known))
 
 
 def _together(sisters: Sequence[Runs]) -> float:
