@@ -288,7 +288,7 @@ def test_a_captured_flow_has_its_whole_capture_and_the_series_from_it(
     assert throughput.read_text(encoding="utf-8").startswith("t_us,bytes_per_s\n")
     assert all(0 < int(row["bytes_per_s"]) < 1e9 / 8 for row in read_csv(throughput))
     count = read_json(folder / "achieved.json")["capture"]["stream1"]
-    assert count == {"captured": count["captured"], "dropped": 0, "removed": 0}
+    assert count["removed"] == 0 and (count["dropped"] == 0 or traits.clock == "real")  # a gate refuses such runs
 
 
 def test_udp_traffic_has_what_its_sender_sent_and_what_arrived(folder: Path, spec: RunSpec, traits: Traits) -> None:
