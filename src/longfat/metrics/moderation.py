@@ -34,8 +34,8 @@ def prior_of(sisters: Sequence[Runs]) -> Prior:
     degrees = np.array([len(one) - 1 for one in known], dtype=float)
     if len(known) < LEAST_SISTERS or not np.any(variances > 0):
         return Prior(together=_together(known))
-    pooled = float(np.average(variances, weights=degrees))
-    size = float(np.median(variances * degrees / scipy.special.chdtri(degrees, 0.5))) or pooled
+    unbiased = variances * degrees / scipy.special.chdtri(degrees, 0.5)
+    size = float(np.median(unbiased) or np.average(variances, weights=degrees))
     logs = np.log(np.maximum(variances, FLOOR * size)) - scipy.special.digamma(degrees / 2) + np.log(degrees / 2)
     excess = float(np.var(logs, ddof=1) - np.mean(scipy.special.polygamma(1, degrees / 2)))
     worth = MOST_DEGREES if excess <= 0 else min(MOST_DEGREES, 2 * _inverse_trigamma(excess))
