@@ -56,7 +56,7 @@ def traffic_sent_and_arrived(evidence: Evidence) -> Iterator[str]:
         sent, due = report["sent_packets"], report["due_packets"]
         ticked = SENT_SLACK_S * (udp.mean_bps + udp.swing_bps) / 8 / report["packet_bytes"]
         if abs(sent - due) > 1 + ticked:
-            yield f"UDP traffic {udp.name} sent {sent} packets, its rate makes {due} due: its host or the link is too slow"
+            yield f"UDP traffic {udp.name} sent {sent} packets where {due} were due: its host or the link is too slow"
 
 
 class UdpTraffic(Section[Udp, Record]):
