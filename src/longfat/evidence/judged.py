@@ -16,6 +16,7 @@ from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import Baseline
 from longfat.evidence.criteria import Records, read_criteria, summary, younger
+from longfat.evidence.rows import Row
 from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
 from longfat.evidence.stored_dataset import EvidenceDataset, Ground, Planned, fault_of, ground_of
 from longfat.metrics.data import NoValue
@@ -88,8 +89,8 @@ class Evidenced:
     @property
     def valid_runs(self) -> tuple[int, int]:
         """The number of valid runs, and of all included runs."""
-        kept = [row for ground in self.grounds for rows in ground.rows.values() for row in rows]
-        return sum(row.measured is not None for row in kept), len(kept)
+        kept = {row.key: row for ground in self.grounds for rows in ground.rows.values() for row in rows}
+        return sum(row.measured is not None for row in kept.values()), len(kept)
 
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
@@ -199,14 +200,15 @@ def evidence_of(
         planned: Planned | None = None
         with suppress(StudyError):  # an unknown stack or profile
             planned = Planned(study, stack, one, backend).checked()
-        counted = []
-        for place, row in ((place, row) for place, of in own.items() for row in of.values() if place.profile == one):
-            if (fault := fault_of(row, place, planned, members)) is None:
-                counted.append(row)
-            elif not row.assuming:  # rows with other values of unknowns are not a fault
-                left_out[f"{one}: {fault}"] += 1
+        counted: dict[tuple[str, int], Row] = {}
+        for place in sorted(own, key=lambda place: place.profile != one):  # its own files first
+            for row in own[place].values():
+                if (fault := fault_of(row, place, planned, members)) is None:
+                    counted.setdefault((row.scenario, row.repetition), row)
+                elif place.profile == one and not row.assuming:  # rows with other values of unknowns are not a fault
+                    left_out[f"{one}: {fault}"] += 1
         if planned is not None:
-            grounds.append(ground_of(folder.path, planned, counted, left_out))
+            grounds.append(ground_of(folder.path, planned, counted.values(), left_out))
     exclusions = tuple(f"{count} x {reason}" for reason, count in sorted(left_out.items()))
     others: Counter[str] = Counter()
     for place, of in rows.items():
