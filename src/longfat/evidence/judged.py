@@ -16,8 +16,8 @@ from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.baselines import Baseline
 from longfat.evidence.criteria import Records, read_criteria, summary, younger
-from longfat.evidence.rows import Row
-from longfat.evidence.store import Rows, baselines_with_evidence, read_rows
+from longfat.evidence.rows import Conflict, Row, merge, standing
+from longfat.evidence.store import Rows, baselines_with_evidence, contradiction, read_rows, two_outcomes
 from longfat.evidence.stored_dataset import EvidenceDataset, Ground, Planned, fault_of, ground_of
 from longfat.metrics.data import NoValue
 from longfat.relations.claims import Claim
@@ -200,20 +200,38 @@ def evidence_of(
         planned: Planned | None = None
         with suppress(StudyError):  # an unknown stack or profile
             planned = Planned(study, stack, one, backend).checked()
-        counted: dict[tuple[str, int], Row] = {}
-        for place in sorted(own, key=lambda place: place.profile != one):  # its own files first
-            for row in own[place].values():
-                if (fault := fault_of(row, place, planned, members)) is None:
-                    counted.setdefault((row.scenario, row.repetition), row)
-                elif place.profile == one and not row.assuming:  # rows with other values of unknowns are not a fault
-                    left_out[f"{one}: {fault}"] += 1
+        counted = _counted(own, one, planned, members, left_out)
         if planned is not None:
-            grounds.append(ground_of(folder.path, planned, counted.values(), left_out))
+            grounds.append(ground_of(folder.path, planned, counted, left_out))
     exclusions = tuple(f"{count} x {reason}" for reason, count in sorted(left_out.items()))
     others: Counter[str] = Counter()
     for place, of in rows.items():
         others.update({place.stack: len(of)} if place.baseline == baseline and place.stack != stack else {})
     return Evidenced(folder, baseline, stack, backend, tuple(grounds), exclusions, others, rows)
+
+
+def _counted(
+    own: Rows, profile: str, planned: Planned | None, members: Mapping[str, object], left_out: Counter[str]
+) -> list[Row]:
+    """Return the rows that count in a profile, from the files of every profile.
+
+    Faults of rows are counted in ``left_out`` by reason. Raises StudyError with every run that has different outcomes.
+    """
+    counted: dict[tuple[str, int], Row] = {}
+    problems = []
+    kept = {id(row) for row in standing(row for of in own.values() for row in of.values())}
+    for place, row in ((place, row) for place, of in own.items() for row in of.values() if id(row) in kept):
+        fault, run = fault_of(row, place, planned, members), (row.scenario, row.repetition)
+        if fault is None:
+            try:
+                counted[run] = merge(counted[run], row) if run in counted else row
+            except Conflict as error:
+                problems.append(two_outcomes(place, row, error))
+        elif place.profile == profile and not row.assuming:  # rows with other values of unknowns are not a fault
+            left_out[f"{profile}: {fault}"] += 1
+    if problems:
+        raise contradiction(problems)
+    return list(counted.values())
 
 
 def without_runs(folder: StudyFolder, baseline: str) -> Evidenced:

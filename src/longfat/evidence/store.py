@@ -7,7 +7,7 @@ and repeated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,11 +96,21 @@ def merge_rows(one: Rows, other: Rows) -> Rows:
             try:
                 own[row.key] = merge(own[row.key], row) if row.key in own else row
             except Conflict as error:
-                problems.append(Problem(str(place.path(Path())), None, row.name, f"two outcomes of one run: {error}"))
+                problems.append(two_outcomes(place, row, error))
     if problems:
-        hint = "equal runs give equal bytes, so one of them is wrong: `longfat again RUN` shows which"
-        raise StudyError("evidence contradicts itself", hint=hint, problems=tuple(problems))
+        raise contradiction(problems)
     return result
+
+
+def two_outcomes(place: Place, row: Row, error: Conflict) -> Problem:
+    """Return the problem that a row contradicts another row of its run."""
+    return Problem(str(place.path(Path())), None, row.name, f"two outcomes of one run: {error}")
+
+
+def contradiction(problems: Sequence[Problem]) -> StudyError:
+    """Return the error about runs that have two outcomes."""
+    hint = "equal runs give equal bytes, so one of them is wrong: `longfat again RUN` shows which"
+    return StudyError("evidence contradicts itself", hint=hint, problems=tuple(problems))
 
 
 def write_rows(folder: Path, study: str, rows: Rows) -> list[Path]:
