@@ -61,8 +61,8 @@ COLOURS = {"reproduced": "#0b6e4f", "compatible": "#2a7d8c", "not reproduced": "
 
 PAPER = {
     "standard": (828, "Standard TCP", (60, 585)),
-    "scalable": (897, "Scalable TCP", (6, 940)),
-    "highspeed": (948, "HighSpeed TCP", (10, 700)),
+    "scalable": (897, "Scalable TCP", (26, 680)),
+    "highspeed": (948, "HighSpeed TCP", (3, 885)),
 }
 """Goodput in Mb/s that the paper states for a txqueuelen of 100, the algorithm's name, and the place of this label."""
 
