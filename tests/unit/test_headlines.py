@@ -47,7 +47,7 @@ def with_headlines(study: Path, text: str = HEADLINES) -> StudyFolder:
         (["reproduced", "not reproduced", "undecided"], "supported in part"),
         (["compatible"], "supported in part"),
         (["compatible", "reproduced"], "supported in part"),
-        (["not reproduced", "not reproduced"], "contradicted"),
+        (["reproduced", "scenario differs"], "supported in part"),
         (["not reproduced", "undecided"], "open"),
         (["reproduced", "undecided"], "open"),
         (["not testable", "scenario differs"], "scenario differs"),

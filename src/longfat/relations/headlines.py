@@ -36,8 +36,8 @@ HEADLINE_WORDS: tuple[HeadlineWord, ...] = (
 RULE = (
     "A headline is supported if all its claims are reproduced, contradicted if none is, and supported in part if some"
     " are and some are not, or if agreement within the paper's wide error is all there is. It is open while an"
-    " undecided claim can change that. Claims that are not testable, or not reproduced because the scenario differs"
-    " from the paper's, do not count; if there are only such claims, the scenario differs."
+    " undecided claim can change that. Claims that are not testable do not count. With a claim whose scenario differs"
+    " from the paper's it is supported in part at best; if there are only such claims, the scenario differs."
 )
 
 DIFFERS: Literal["scenario differs"] = "scenario differs"
@@ -134,7 +134,7 @@ def word_of(verdicts: Iterable[str]) -> HeadlineWord:
         return "open"
     if not positive:
         return "contradicted"
-    return "supported" if set(positive) == {"reproduced"} else "supported in part"
+    return "supported" if set(positive) == {"reproduced"} and DIFFERS not in words else "supported in part"
 
 
 def _filled(headline: Headline, value: Callable[[str], float | None]) -> str:
