@@ -60,7 +60,7 @@ ONE_COLUMN = 40  # lines; more are drawn in two
 COLOURS = {"reproduced": "#0b6e4f", "compatible": "#2a7d8c", "not reproduced": "#a3252b", "undecided": "#b07d1a"}
 
 PAPER = {
-    "standard": (828, "Standard TCP", (60, 585)),
+    "standard": (828, "Standard TCP", (22, 470)),
     "scalable": (897, "Scalable TCP", (26, 680)),
     "highspeed": (948, "HighSpeed TCP", (3, 885)),
 }
@@ -104,8 +104,7 @@ def digest(study: str, experiment: str) -> str:
 def goodputs() -> Mapping[str, Mapping[int, list[float]]]:
     """Return the goodput in Mb/s of each run of the experiment `txqueuelen`, by algorithm and txqueuelen."""
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    (path,) = files(*PICTURES[f"{THRESHOLD}.svg"])
-    for row in rows(path):
+    for row in (row for path in files(*PICTURES[f"{THRESHOLD}.svg"]) for row in rows(path)):
         _, algorithm, queue = row["scenario"].split(".")
         value = next(value for key, value in row["values"].items() if key.startswith("goodput@"))
         found[algorithm.removeprefix("algorithm-")][int(queue.removeprefix("txqueuelen-"))].append(value)
