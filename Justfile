@@ -89,7 +89,7 @@ docs FOLDER=(justfile_directory() / "results/documentation") *STUDIES: developme
 archive FOLDER:
     @longfat build archive "$@"
 
-# Open JupyterLab with the notebooks of all studies (docs/data.md)
+# Open JupyterLab with the notebooks of five studies (docs/data.md)
 [group('build')]
 [working-directory('.')]
 notebook *OPTIONS: development
