@@ -6,8 +6,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from longfat.backends import hosts
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 from longfat.execute.study import wait_for_idle_cpu
-from longfat.guest.counters import PRESSURE, pressure_us
+from longfat.guest.counters import pressure_us
 from longfat.system.errors import RigError
 
 MOMENT_S = 10.0
@@ -58,12 +57,10 @@ def skip_if_starved(results: Path) -> None:
         pytest.skip(f"the machine is too busy for real time: {'; '.join(reasons)}")
 
 
-def skip_if_busy(file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep) -> None:
+def skip_if_busy() -> None:
     """Skip the test, with what was measured, where other programs do not leave the CPUs alone for a moment."""
-    if pressure_us(file) is None or wait_for_idle_cpu(file, sleep, MOMENT_S):
-        return
-    percent = file.read_text(encoding="ascii").partition("avg10=")[2].split()[0]
-    pytest.skip(f"the machine is too busy for real time: tasks waited for a CPU {percent} % of the last 10 s")
+    if pressure_us() is not None and not wait_for_idle_cpu(patience_s=MOMENT_S):
+        pytest.skip(f"the machine is too busy for real time: for {MOMENT_S:.0f} s tasks waited for a CPU")
 
 
 def simulator(name: str) -> Backend:

@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.alone, pytest.mark.root, pytest.mark.virtual]
 CHECKOUT = Path(__file__).parents[2]
 PAYLOAD_BPS = 94.1e6  # of 100 Mbit/s, as the claims of the study have it
 TOLERANCE = 0.05
-FILES = ("achieved", "outcome")
 LIMIT_S = "240"  # most of it for a machine that is calm again
 RUNS = 3  # three pairs of algorithms, one repetition
 
@@ -47,8 +46,8 @@ def lacking(run: Path) -> float:
 
 
 def waited(run: Path) -> float:
-    """Return the share of a run's time in which tasks waited for a CPU, at most the share of a valid run."""
-    achieved, outcome = (json.loads((run / f"{name}.json").read_text(encoding="utf-8")) for name in FILES)
+    """Return the share of a run's time in which tasks had no CPU, at most the share of a valid run."""
+    achieved, outcome = (json.loads((run / f"{name}.json").read_text()) for name in ("achieved", "outcome"))
     return float(min((achieved["cpu_pressure_us"] or 0) / outcome["end_us"], STARVED_SHARE))
 
 

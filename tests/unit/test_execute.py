@@ -84,16 +84,18 @@ def test_a_run_that_was_starved_is_repeated_three_times_at_most_when_the_machine
 
 
 def test_calm_is_waited_for_with_patience(tmp_path: Path) -> None:
-    pressure = tmp_path / "cpu"
+    pressure = tmp_path / "pressure/cpu"
+    pressure.parent.mkdir()
+    (tmp_path / "stat").write_text("cpu 1 1 1 1 1 1 1 500 0 0\n")
     totals = iter([1_000_000, 2_000_000, 2_050_000])
 
     def busy(_seconds: float) -> None:
         pressure.write_text(f"some avg10=0.00 total={next(totals, 9_000_000)}\nfull total=0\n")
 
     pressure.write_text("some total=0\n")
-    assert wait_for_idle_cpu(pressure, busy)
+    assert wait_for_idle_cpu(tmp_path, busy)
     always = itertools.count(3_000_000, 1_000_000)
-    assert not wait_for_idle_cpu(pressure, lambda _: pressure.write_text(f"some total={next(always)}\n"), 10)
+    assert not wait_for_idle_cpu(tmp_path, lambda _: pressure.write_text(f"some total={next(always)}\n"), 10)
     assert next(always) == 8_000_000  # five looks of two seconds
     assert not wait_for_idle_cpu(tmp_path / "nowhere", lambda _: None)
 

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 from conftest import cable_spec
 
-from longfat.guest.counters import others_us
+from longfat.guest.counters import TICK_US, others_us, pressure_us
 from longfat.spec.gates import Evidence
 from longfat.spec.gates.behaviour import cpu_sufficed
-
-TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.parametrize(
@@ -35,13 +33,16 @@ def test_waiting_starves_a_run_only_as_far_as_other_programs_ran(
     assert (not list(cpu_sufficed(Evidence(spec, achieved, [])))) == valid
 
 
-def test_the_time_of_others_excludes_the_guest_s_own_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # user, nice, system, then idle and what interrupts took, which the guest's own packets cause.
-    (tmp_path / "stat").write_text("cpu 700 20 300 5000 10 40 90 0 0 0\ncpu0 1 1 1\n")
+def test_others_have_what_they_and_hypervisors_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # user, nice, system, idle, what interrupts took, which the guest's own packets cause, and what was stolen.
+    (tmp_path / "stat").write_text("cpu 700 20 300 5000 10 40 90 800 0 0\ncpu0 1 1 1\n")
+    (tmp_path / "pressure").mkdir()
+    (tmp_path / "pressure/cpu").write_text("some avg10=1.50 total=70000\nfull avg10=0.00 total=0\n")
+    assert pressure_us(tmp_path) == 70_000 + 800 * TICK_US
     for number, name, ticks in ((1, "python3 (a)", "100 50 400 20"), (7, "iperf", "30 40 0 0")):
         (tmp_path / str(number)).mkdir()
         head = f"{number} ({name}) S 0 1 1 0 -1 4194560 1 2 3 4 {ticks}"
         (tmp_path / str(number) / "stat").write_text(f"{head} 20 0 1 0\n")
     assert others_us(tmp_path) is None, "this process sees programs other than its own"
     monkeypatch.setattr(os, "getpid", lambda: 1)
-    assert others_us(tmp_path) == (1020 - 570 - 70) * TICK_US
+    assert others_us(tmp_path) == (1020 - 570 - 70 + 800) * TICK_US

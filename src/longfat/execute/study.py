@@ -24,7 +24,7 @@ from longfat.execute.progress import about
 from longfat.execute.record.bundle import run_folder_name
 from longfat.execute.record.verify import SUPERSEDED, find_records, remove_leftovers, set_aside
 from longfat.execute.results import FULL_DISK_BYTES, Results, full_disk, no_room
-from longfat.guest.counters import PRESSURE, pressure_us
+from longfat.guest.counters import PROC, pressure_us
 from longfat.plan.model import PlannedRun
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError
@@ -36,16 +36,16 @@ IDLE_PATIENCE_S = 300.0  # after this time the run is repeated anyway
 
 
 def wait_for_idle_cpu(
-    file: Path = PRESSURE, sleep: Callable[[float], None] = time.sleep, patience_s: float = IDLE_PATIENCE_S
+    machine: Path = PROC, sleep: Callable[[float], None] = time.sleep, patience_s: float = IDLE_PATIENCE_S
 ) -> bool:
     """Wait until hardly any task waits for a CPU; return False after the time limit.
 
     Returns at once if the kernel does not measure CPU pressure.
     """
-    before = pressure_us(file)
+    before = pressure_us(machine)
     for _ in range(int(patience_s / IDLE_LOOK_S)):
         sleep(IDLE_LOOK_S)
-        now = pressure_us(file)
+        now = pressure_us(machine)
         if before is None or now is None:
             return False
         if now - before < IDLE_SHARE * IDLE_LOOK_S * 1e6:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 ARRIVAL_COLUMNS = "t_us,node,packets,marked_packets"
 MARKED = "InCEPkts"
 ARRIVED = ("InNoECTPkts", "InECT1Pkts", "InECT0Pkts", MARKED)
-PRESSURE = Path("/proc/pressure/cpu")  # Documentation/accounting/psi.rst
+PROC = Path("/proc")
+TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
+BUSY = slice(1, 4)  # user, nice, system: fields of the line "cpu" in /proc/stat
+STOLEN = slice(8, 9)
 
 
 def read_counters(network: Network, node: str) -> dict[str, int]:
@@ -60,25 +63,30 @@ def read_arrivals(counters: TextIO) -> tuple[int, int]:
         raise ValueError(f"the kernel does not count {error}") from error
 
 
-def pressure_us(file: Path = PRESSURE) -> int | None:
-    """Return the microseconds since boot in which some runnable task waited for a CPU; None if they are not counted."""
+def pressure_us(machine: Path = PROC) -> int | None:
+    """Return the microseconds since boot in which some runnable task waited for a CPU; None if they are not counted.
+
+    The kernel gave a CPU to a task that the hypervisor does not run, so such waits are in the CPUs' stolen time, which is
+    added (Documentation/accounting/psi.rst, proc(5)).
+    """
     try:
-        text = file.read_text(encoding="ascii")
+        text = (machine / "pressure/cpu").read_text(encoding="ascii")
     except OSError:
         return None
     (some,) = (line for line in text.splitlines() if line.startswith("some "))
-    return int(some.rpartition("total=")[2])
+    return int(some.rpartition("total=")[2]) + _cpu_us(machine, STOLEN)
 
 
-def others_us(machine: Path = Path("/proc")) -> int | None:
+def others_us(machine: Path = PROC) -> int | None:
     """Return the CPU time since boot of programs outside the run, in microseconds over all CPUs (proc(5)).
+
+    Other machines on the same hypervisor are programs outside the run: stolen time counts.
 
     None unless this is the first process of its own PID namespace, in which only the run's programs are visible. Ended
     programs are counted with their parents.
     """
     if os.getpid() != 1:
         return None
-    busy = sum(map(int, (machine / "stat").read_text().splitlines()[0].split()[1:4]))  # user, nice, system
     own = 0
     for path in machine.glob("[0-9]*/stat"):
         try:
@@ -86,4 +94,8 @@ def others_us(machine: Path = Path("/proc")) -> int | None:
         except OSError:
             continue  # ended: its parent has its time
         own += sum(map(int, fields[11:15]))
-    return max(0, busy - own) * 1_000_000 // os.sysconf("SC_CLK_TCK")
+    return max(0, _cpu_us(machine, BUSY) - own * TICK_US) + _cpu_us(machine, STOLEN)
+
+
+def _cpu_us(machine: Path, fields: slice) -> int:
+    return sum(map(int, (machine / "stat").read_text().splitlines()[0].split()[fields])) * TICK_US
