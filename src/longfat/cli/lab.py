@@ -30,6 +30,9 @@ HELP = "Make, prepare and destroy the machines of a lab (docs/machines.md)."
 NAMES = f"{', '.join(ENVIRONMENTS[:-1])} or {ENVIRONMENTS[-1]}"
 
 Environment = Annotated[str | None, typer.Argument(help=f"{NAMES}: the lab's name unless --lab states another")]
+OFF = "on aws they are deleted then, elsewhere they still cost: lab sweep destroys them"
+Hours = Annotated[float | None, typer.Option(min=0, help=f"the machines power off after that; {OFF}")]
+Cost = Annotated[float | None, typer.Option(min=0, help=f"the machines power off before they cost more; {OFF}")]
 Name = Annotated[str | None, typer.Option("--lab", help="name of the lab (default: the name of its environment)")]
 
 
@@ -55,8 +58,8 @@ def up(
     hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
     currency: Annotated[str, typer.Option(help="currency of that price")] = "USD",
     workers: Annotated[int, typer.Option(min=0, help="machines that execute runs in virtual time, and no others")] = 0,
-    max_hours: Annotated[float | None, typer.Option(min=0, help="the lab ends by itself after that")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="the lab ends by itself before it costs more")] = None,
+    max_hours: Hours = None,
+    max_cost: Cost = None,
 ) -> None:
     """Print the planned machines and their cost, ask, make them, and write the lab's inventory."""
     price, now = Price(hourly_price, currency), datetime.now(UTC)

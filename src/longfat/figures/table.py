@@ -198,7 +198,8 @@ class PaperTable(Figure):
         for title, cells in rows.items():
             rows_found.append((title, *(text for name in names for text in self._pair(cells.get(name), sources))))
             runs.append(_runs_behind((cell.filled(self.of) for cell in cells.values()), sources))
-        headings = [text for number, name in enumerate(names) for text in (name, "stated" + " " * number)]
+        stated = "paper" if self.paper else "stated"
+        headings = [text for number, name in enumerate(names) for text in (name, stated + " " * number)]
         return FigureData((self.heading or "", *headings), tuple(rows_found), tuple(runs))
 
     def _column(self, cell: Row) -> str:

@@ -66,7 +66,7 @@ def read_arrivals(counters: TextIO) -> tuple[int, int]:
 def pressure_us(machine: Path = PROC) -> int | None:
     """Return the microseconds since boot in which some runnable task waited for a CPU; None if they are not counted.
 
-    The kernel gave a CPU to a task that the hypervisor does not run, so such waits are in the CPUs' stolen time, which is
+    A task that the hypervisor does not run has a CPU in the kernel's view. Its wait is the CPUs' stolen time, which is
     added (Documentation/accounting/psi.rst, proc(5)).
     """
     try:

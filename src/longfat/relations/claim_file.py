@@ -15,7 +15,7 @@ from longfat.relations.claim_lint import contradicted, grouped
 from longfat.relations.claims import Change, Claim, ClaimsDocument, Needs, Retest, TableClaims, WrittenClaim, placed
 from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse, parse_term
-from longfat.relations.tables import CALIBRATED_ON, RETEST, Row, TableError, read_claimed
+from longfat.relations.tables import RETEST, Row, TableError, read_claimed
 from longfat.study.schema.names import Finding, Path, unknown
 from longfat.study.schema.source import Source, document_of
 from longfat.study.study import Study
@@ -155,13 +155,17 @@ def _add_table(
                 tuple(relations),
                 not_testable=table.not_testable,
                 declared=table.kind,
-                calibrated_on=next((on for row in rows if (on := row.columns.get(CALIBRATED_ON))), None),
+                calibrated_on=_first(rows, "calibrated_on"),
                 retests=tuple(retests),
                 needs=needs,
                 place=place,
-                scenario_differs=table.scenario_differs,
+                scenario_differs=_first(rows, "scenario_differs") or table.scenario_differs,
             )
         )
+
+
+def _first(rows: Iterable[Row], column: str) -> str | None:
+    return next((text for row in rows if (text := row.columns.get(column))), None)
 
 
 def _retest(table: TableClaims, row: Row) -> Retest | None:

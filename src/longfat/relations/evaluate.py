@@ -11,7 +11,7 @@ from functools import cached_property
 
 from longfat.dataset.load import Dataset
 from longfat.metrics.data import NoValue
-from longfat.metrics.orders import Judged
+from longfat.metrics.orders import Judged, Median
 from longfat.metrics.quantities import LEAST_RUNS, Pool, Selection, measure, median, significant
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import Scope, Value, ValuesOf
@@ -35,7 +35,8 @@ class Evidence:
     ``n`` is None for a computed value; ``runs`` is the number of runs of the smaller side. Without data the numbers are
     None and ``reason`` has the cause. ``repeats`` is the number of further, byte-identical repetitions. The p values
     ``p_inside`` and ``p_against`` decide (``Chances``); ``gain`` is the factor by which pairing divides the variance.
-    ``limit_low`` and ``limit_high`` are the bounds of ``limit``, None on an open side.
+    ``limit_low`` and ``limit_high`` are the bounds of ``limit``, None on an open side. ``median`` states that the value
+    is the median over the runs; the key ``mean`` has it, too.
     """
 
     what: str
@@ -57,6 +58,7 @@ class Evidence:
     confidence: float | None = None
     limit_low: float | None = None
     limit_high: float | None = None
+    median: bool = False
 
 
 @dataclass(frozen=True)
@@ -236,4 +238,5 @@ def _decided(part: Compared, level: float) -> Evidence:
         confidence=significant(decision.confidence),
         limit_low=bounds[0],
         limit_high=bounds[1],
+        median=isinstance(found, Median),
     )

@@ -149,5 +149,5 @@ def _number(value: float | None) -> str:
     """Format a value with three significant digits and at least its whole integer part; "?" without data."""
     if not value:
         return "?" if value is None else "0"
-    digits = len(f"{abs(value):.0f}") if abs(value) >= 1 else 0
+    digits = len(str(int(abs(value)))) if abs(value) >= 1 else 0
     return f"{value:,.{max(0, 3 - digits)}f}"

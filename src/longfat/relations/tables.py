@@ -14,7 +14,6 @@ from pathlib import Path
 
 VALUE = "value"  # the column of a cell's number
 ERROR = "error"  # the column of the paper's own error
-CALIBRATED_ON = "calibrated_on"  # the column with the setting that was calibrated on the claim's number
 RETEST = "retest"  # the column with yes, or the row's own deviation, where the paper measured twice
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 

@@ -21,7 +21,7 @@ from longfat.relations.counting import CATEGORIES, apart
 from longfat.relations.headlines import RULE
 from longfat.relations.outcomes import WORDS
 from longfat.report.findings import HEAD, MODERN, headline_counts, headline_rows, sentence
-from longfat.report.numbers import allowed, interval, shown
+from longfat.report.numbers import allowed, found, interval
 from longfat.report.page import cell
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
@@ -155,8 +155,8 @@ def _measured(item: Judged) -> tuple[str, str]:
         return item.reason, one.limit if one else ""
     among = len(item.verdict.evidence)
     which = f"; decides among {among} comparisons" if among > 1 else ""
-    found = interval(one)
-    return f"{shown(one.mean, one.unit)}{f' ({found})' if found else ''}{which}", allowed(one)
+    within = interval(one)
+    return f"{found(one)}{f' ({within})' if within else ''}{which}", allowed(one)
 
 
 def _headlines(one: Evidenced, rule: str) -> list[str]:

@@ -28,24 +28,26 @@ def span(low: float, high: float, unit: str = "") -> str:
     return f"{_digits(low / factor, DIGITS)} to {_digits(high / factor, DIGITS)} {name}".strip()
 
 
+def found(evidence: Evidence) -> str:
+    """Format the value of a comparison, which must have one; a median is named."""
+    value = evidence.mean or 0.0
+    text = f"{value:.3g} {evidence.unit}".strip() if _tiny(evidence) else shown(value, evidence.unit, _enough(evidence))
+    return f"median {text}" if evidence.median else text
+
+
 def measured(evidence: Evidence) -> str:
-    """Format the mean of a comparison with its interval and n."""
+    """Format the value of a comparison with its interval and n."""
     if evidence.mean is None:
         return evidence.reason or "no data"
-    digits = _enough(evidence)
-    value = (
-        f"{evidence.mean:.3g} {evidence.unit}".strip()
-        if _tiny(evidence)
-        else shown(evidence.mean, evidence.unit, digits)
-    )
+    value = found(evidence)
     if evidence.n is None:
         return f"{value} (computed)"
     counted = f"n = {evidence.n}"
     if evidence.repeats:
         counted += f"; {evidence.repeats} more byte-identical, counted once"
-    if (found := interval(evidence)) is None:
+    if (within := interval(evidence)) is None:
         return f"{value} ({counted})"
-    return f"{value} ({found}; {counted})"
+    return f"{value} ({within}; {counted})"
 
 
 def interval(evidence: Evidence) -> str | None:
