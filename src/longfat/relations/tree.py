@@ -219,6 +219,8 @@ def unit(node: Expression) -> str:
             return unit(node.of)
         case Binary():
             units = [unit(side) for side in parts(node) if terms_of(side)]
+            if node.operator == "-" and units == ["%", "%"]:
+                return "points"
             return units[0] if units and (node.operator in "+-" or len(units) == 1) else ""
     return ""
 
