@@ -93,6 +93,7 @@ def test_a_limit_may_be_packets_bdps_a_time_or_a_size(tmp_path: Path, limit: str
         ("{kind: codel, target: 5}", ".target"),
         ("{kind: codel, target: 1 s}", ""),  # not below the interval
         ("{kind: pie, tupdate: 1500 us}", ""),
+        ("{kind: fq_pie, ecn_prob: 12.5 %}", ".ecn_prob"),
         ("{kind: cake, flowmode: all}", ".flowmode"),
         ("{kind: sfq, limit: 20000}", ".limit"),
         ("{kind: sfq, limit: 5}", ".flows"),

@@ -23,6 +23,7 @@ FIXED_SECONDS = 0.25  # boot, topology and teardown
 SECONDS_PER_SECOND = 0.012  # of a run: iperf2's and the kernel's timers, and the clock's display to the host
 SECONDS_PER_PACKET_HOP = 1.15e-6  # one data packet over one link, including its share of the ACKs
 SECONDS_PER_SOCKET_SAMPLE = 2e-4
+UNLIMITED_BPS = 10**10  # of a path without any rate, which only CPUs limit
 TYPICAL = 0.23  # ratio of actual to stated time of traffic that states one
 REPORT_SECONDS = 2.0  # the start of the program, figures and report
 REPORT_SECONDS_PER_RUN = 0.1  # parsing, metrics, verdicts
@@ -123,7 +124,7 @@ def _most_packets(spec: RunSpec) -> float:
 
 def _slowest_bps(spec: RunSpec) -> int:
     rates = [end.egress.rate_bps for link in spec.links for end in (link.a, link.b)]
-    return min(rate for rate in rates if rate is not None)
+    return min((rate for rate in rates if rate is not None), default=UNLIMITED_BPS)
 
 
 def _bottleneck_bps(spec: RunSpec) -> int:

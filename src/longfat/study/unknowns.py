@@ -136,6 +136,9 @@ def _factors(raw: Any) -> list[Path]:
         sweep = experiment.get("sweep") if isinstance(experiment, dict) else None
         parts = sweep.items() if isinstance(sweep, dict) else ()
         for group, part in parts:
+            place: Path = ("experiments", index, "sweep", group)
             if group in ("product", "zip", "derived") and isinstance(part, dict):
-                found += [("experiments", index, "sweep", group, name) for name in part]
+                found += [(*place, name) for name in part]
+            elif isinstance(part, list):
+                found += [(*place, row, name) for row, one in enumerate(part) if isinstance(one, dict) for name in one]
     return found

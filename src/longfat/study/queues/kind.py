@@ -48,7 +48,11 @@ class QueueKind(Closed):
         return iter(())
 
     def range_findings(self, place: Place) -> Iterator[Finding]:
-        """Yield a limit that is out of range in the kernel's unit; paths begin at the queue."""
+        """Yield settings that the kernel's unit cannot have; paths begin at the queue."""
+        for key in type(self).model_fields:
+            value = getattr(self, key)
+            if isinstance(value, Ratio) and value.value % 10_000:
+                yield Finding((key,), f"{value.value / 10_000:g} % is not a whole percent, which the kernel counts in")
         queue = self.to_run(place)
         for given, most, unit in ((queue.limit_packets, MOST_PACKETS, "packets"), (queue.limit_bytes, MOST_BYTES, "B")):
             if given is not None and given > most:

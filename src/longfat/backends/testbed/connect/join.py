@@ -65,7 +65,7 @@ def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str
     """
     order = [flow.name for flow in spec.flows]
     flows = [flow for part in parts for flow in part.get("flows", [])]
-    pressures = [part["cpu_pressure_us"] for part in parts if part.get("cpu_pressure_us") is not None]
+    waits = [_waited_us(part) for part in parts]
     return {
         "nodes": _union([part["nodes"] for part in parts]),
         "interfaces": [interface for part in parts for interface in part["interfaces"]],
@@ -77,9 +77,15 @@ def join_achieved(spec: RunSpec, parts: Sequence[Mapping[str, Any]]) -> dict[str
         ],
         "receive_buffers": _union([part.get("receive_buffers", {}) for part in parts]),
         "capture": _union([part.get("capture", {}) for part in parts]),
-        "cpu_pressure_us": max(pressures, default=None),
+        "cpu_pressure_us": max((wait for wait in waits if wait is not None), default=None),
         "memory_pressure": sum(part.get("memory_pressure", 0) for part in parts),
     }
+
+
+def _waited_us(part: Mapping[str, Any]) -> int | None:
+    """Return a host's wait for a CPU, at most the time of programs outside the run, as in ``cpu_sufficed``."""
+    given = [us for name in ("cpu_pressure_us", "others_cpu_us") if (us := part.get(name)) is not None]
+    return min(given) if part.get("cpu_pressure_us") is not None else None
 
 
 def _joined_udp(spec: RunSpec, parts: Sequence[Any]) -> Iterator[dict[str, Any]]:
