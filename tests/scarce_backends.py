@@ -51,8 +51,7 @@ def skip_if_starved(results: Path) -> None:
         text = (results / "dataset" / "exclusions.csv").read_text(encoding="utf-8")
     except OSError:
         return
-    rows = csv.DictReader(text.splitlines())
-    reasons = [row["reason"] for row in rows]
+    reasons = [row["reason"] for row in csv.DictReader(text.splitlines())]
     if reasons and all(STARVED.fullmatch(reason) for reason in reasons):
         pytest.skip(f"the machine is too busy for real time: {'; '.join(reasons)}")
 

@@ -25,7 +25,7 @@ def streams_cut(streams: Connections, since_us: float | None = None, until_us: f
     return float(sum(cuts(samples, since_us, until_us) > 0 for samples in streams))
 
 
-@metric("%", "longest over shortest interval between cuts", bounds=(0, np.inf), name="cut_spacing")
+@metric("%", "excess of the longest interval between cuts over the shortest", bounds=(0, np.inf), name="cut_spacing")
 def cut_spacing_percent(samples: Connection, since_us: float | None = None, until_us: float | None = None) -> float:
     """By how many percent the longest interval between successive cuts exceeds the shortest; 0 is a clockwork.
 

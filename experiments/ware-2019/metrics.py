@@ -77,14 +77,14 @@ def bbr_part_between_probes(data: WholeRun, rtt_us: float, since_us: float) -> P
     return [Point(own / (own + other), {"buffer": buffer, "flows": flows, "rate": rate_bps, "rtt": rtt_us})]
 
 
-@metric("%", "error of the law", bounds=(0, np.inf))
+@metric("%", "error of the law, headers not counted", bounds=(0, np.inf))
 def law_error(data: WholeRun, rtt_us: float, since_us: float) -> float:
     """Difference between the law and BBR's rate over the link rate, in percent of the latter."""
     measured, law = _measured_and_law(data, rtt_us, since_us)
     return 100 * abs(law - measured) / measured
 
 
-@metric("", "law less measured part of the link", bounds=(-1, 1))
+@metric("", "law less measured part of the link, headers not counted", bounds=(-1, 1))
 def law_excess(data: WholeRun, rtt_us: float, since_us: float) -> float:
     """The law less BBR's rate over the link rate."""
     measured, law = _measured_and_law(data, rtt_us, since_us)

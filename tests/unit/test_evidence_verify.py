@@ -73,7 +73,7 @@ def test_a_sample_depends_on_its_seed_and_on_nothing_else() -> None:
     assert len(sample_of(items, "1%", 1)) == 20
     assert len(sample_of(items, "10%", 1)) == 50
     assert len(sample_of(items[:7], "1%", 1)) == 7
-    for wrong in ("0", "-1", "1.5", "many"):
+    for wrong in ("0", "-1", "1.5", "101%", "many"):
         with pytest.raises(ValueError, match=r"not a sample|could not convert"):
             sample_of(items, wrong, 1)
 

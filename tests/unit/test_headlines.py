@@ -82,6 +82,8 @@ def test_all_problems_are_reported_at_once_with_file_line_and_key(tmp_path: Path
         _ = with_headlines(tmp_path / "experiments" / "small", names).headlines
     keys = {problem.key for problem in caught.value.problems}
     assert keys == {"study", "headlines[0].claims[1]", "headlines[0].here"}
+    with pytest.raises(StudyError, match="without its"):
+        _ = with_headlines(tmp_path / "experiments" / "small", HEADLINES.replace("1500 ms]}", "1500 ms]")).headlines
 
 
 def merged(folder: StudyFolder) -> Evidenced:

@@ -93,6 +93,7 @@ def test_every_faulty_option_is_named_at_once(root: Path) -> None:
         ("0bit", "101%", "0", "0s"),
         ("20mbit,0mbit", "1%,300%", "0ms,7ms", "200min"),
         ("2Tbit/s", "101%", "3000000", "0s"),
+        ("100MBps", "101%", "0", "0s"),
     ],
 )
 def test_values_that_no_study_allows_are_named_by_their_options(

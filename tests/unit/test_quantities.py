@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tables_in_memory import TablesInMemory, run, tables
 
-from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Pool, Selection, measure, median
 
@@ -95,15 +94,16 @@ def test_a_scenario_without_randomness_leaves_the_error_of_a_mean_to_the_others(
 
 
 def test_the_median_of_a_share_has_a_rank_interval_and_with_few_runs_only_its_bounds() -> None:
-    def shares(count: int) -> TablesInMemory:
-        runs = [run(f"r{k}", k) for k in range(count)]
+    def shares(count: int, windows: tuple[int, ...] = (1,)) -> TablesInMemory:
+        runs = [run(f"{window}.{k}", k, window=window) for window in windows for k in range(count)]
         return tables(runs, {item.run_id: {"one": 10.0 + item.repetition, "two": 80.0} for item in runs})
 
     share = Selection("share", "two", flow="one")
-    assert METRICS["share"].judged_by == "median"
     assert median(shares(4), share).interval() == (0, 100)
     low, high = median(shares(12), share).interval()
     assert 0 < low < median(shares(12), share).value < high < 100
+    dependent = shares(8, (1, 2, 4))
+    assert median(dependent, share).runs == 8
 
 
 def test_sister_scenarios_lend_degrees_of_freedom_and_no_bounded_interval_leaves_its_bounds() -> None:

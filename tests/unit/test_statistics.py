@@ -145,6 +145,8 @@ def test_repetitions_that_move_all_scenarios_are_found_to_go_together() -> None:
 def test_a_median_with_few_values_has_only_its_bounds_and_with_more_two_of_its_values() -> None:
     assert Median((1.0, 2.0, 3.0), 3, bounds=(0, 100)).interval() == (0, 100)
     many = Median(tuple(float(k) for k in range(1, 13)), 12, bounds=(0, 100))
+    near = Median((96.0, 97.0, 98.0, 99.0, 100.0), 5, bounds=(0, 100))
+    assert Limits(90.0, 100.0, True).decide(near).outcome == "reproduced", "nothing is beyond a bound"
     assert (many.value, *many.interval()) == (6.5, 3, 10)
     assert many.p_above(0) == pytest.approx(0.5**12)
 

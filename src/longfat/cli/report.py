@@ -25,7 +25,7 @@ from longfat.cli.run import results_path
 from longfat.cli.sample import compare_results, print_mismatches
 from longfat.cli.study import Choices, every_study, find_study, known_baselines, resolve
 from longfat.data.opened import draw_all
-from longfat.data.study_folder import StudyFolder
+from longfat.data.study_folder import MANIFEST, StudyFolder
 from longfat.dataset.build import DatasetSummary
 from longfat.dataset.load import load_dataset
 from longfat.evidence.collect import build_valid
@@ -97,6 +97,12 @@ def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = Fal
         evidence, page = _write_report(results.path, folder)
         origin = read_origin(results.path)
         compared, mismatches = compare_results(results.path, folder)
+    if read_lock(place / LOCK).manifest_sha256 not in ("", folder.digest(MANIFEST)):
+        say(
+            out,
+            f"warning: {MANIFEST} has changed since these runs; `longfat run {folder.name}` makes new ones",
+            "bold red",
+        )
     print_verdicts(verdicts, folder.header, out, every=every, source="by these runs alone, " if evidence else "")
     if evidence:
         say(out, f"by all evidence, as in the report: {sentence(evidence.counts)}")
@@ -116,7 +122,7 @@ def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = Fal
         evidence={"compared": compared, "differing": [one.name for one in mismatches]},
         report=str(page),
     )
-    expect(valid, "some runs failed or are invalid; the report and exclusions.csv name them and the reasons")
+    expect(valid, "some runs failed, are invalid or missing; the report and exclusions.csv name them and the reasons")
     return Conclusion(valid and not mismatches, verdicts)
 
 

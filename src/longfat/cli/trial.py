@@ -147,7 +147,7 @@ def _value(text: str, kinds: Sequence[type[Quantity]]) -> str:
     for kind in kinds:
         units = {name: unit for unit in kind.units for name in (unit.lower(), unit.lower().removesuffix("/s"))}
         units |= {name: unit for name, unit in _NAMES.items() if unit in kind.units}
-        if given.lower() in units:
+        if given.lower() in units and not (given.lower() in _NAMES and "B" in given):  # MBps are bytes
             unit = given if given in kind.units else units[given.lower()]
             kind.parse(f"{number} {unit}")
             return f"{number} {unit}"

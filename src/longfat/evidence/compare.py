@@ -33,7 +33,7 @@ def sample_of(items: Sequence[tuple[str, str, Item]], wanted: str, seed: int) ->
     not depend on the order of items. Raises ValueError.
     """
     number = float(wanted.removesuffix("%"))
-    if number <= 0 or (not wanted.endswith("%") and number != int(number)):
+    if number <= 0 or (number > 100 if wanted.endswith("%") else number != int(number)):
         raise ValueError(f"{wanted!r} is not a sample; allowed: a number of runs, or a percentage such as 5%")
     count = max(LEAST_SHARE, round(number * len(items) / 100)) if wanted.endswith("%") else int(number)
     drawn = sorted(items, key=lambda item: hashlib.sha256(f"{seed} {item[1]}".encode()).hexdigest())

@@ -64,10 +64,11 @@ def open_results(path: Path) -> Iterator[Results]:
                 hint="wait until it ends, or name another folder with --results",
             ) from error
         except OSError as error:
+            taken = "remove the file of that name, or " if error.errno in (errno.EEXIST, errno.ENOTDIR) else ""
             raise RigError(
                 f"the results folder cannot be written to: {error.strerror}",
                 where=os.fsdecode(error.filename or path / HOLDER),
-                hint="remove the file of that name, or name another folder with --results",
+                hint=f"{taken}name another folder with --results",
             ) from error
         yield Results(path)
 

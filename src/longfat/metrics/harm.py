@@ -60,7 +60,7 @@ def convergence(rows: FlowRows, flows: EachFlow, part_segments: float, interval_
     return float(interval_us * (reached[0] + 1) if len(reached) else span.end_us - span.start_us) / 1e6
 
 
-@metric("%", "rate of the slowest flow, of an equal share", bounds=(0, 100))
+@metric("%", "rate of the slowest connection, of an equal share", bounds=(0, 100))
 def least_share(connections: Connections, span: Together) -> float:
     """Rate of the slowest connection while all flows send, in percent of an equal share of the aggregate rate."""
     (rates,) = rates_mbps(connections, span)

@@ -78,6 +78,7 @@ class Sampled:
     n: int
     repeats: int = 0
     exact: bool = False
+    bounds: tuple[float, float] = UNBOUNDED
 
     @property
     def runs(self) -> int:
@@ -110,6 +111,7 @@ class Widest:
     """The largest of several estimates, one for each pair of values."""
 
     of: tuple[Judged, ...]
+    bounds: tuple[float, float] = UNBOUNDED
 
     @property
     def value(self) -> float:

@@ -17,12 +17,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from longfat.dataset.load import Dataset, Run
 from longfat.metrics.data import NoValue, OutOfBounds, Point, RunData
 from longfat.metrics.moderation import prior_of
 from longfat.metrics.orders import Median
 from longfat.metrics.registry import METRICS
-from longfat.metrics.statistics import Estimate, Prior, stratified
+from longfat.metrics.statistics import TOGETHER, Estimate, Prior, stratified
 from longfat.plan.model import PlannedRun
 from longfat.spec.runspec import Scalar
 
@@ -220,9 +222,19 @@ def repetitions(dataset: Dataset, selection: Selection, pool: Pool | None = None
 
 
 def median(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool: Pool | None = None) -> Median:
-    """Return the median of the metric over the chosen runs. Raises NoValue like ``measure``."""
-    rows = _measured(dataset, selection, least, pool or Pool(dataset))
+    """Return the median of the metric over the chosen runs. Raises NoValue like ``measure``.
+
+    If the runs of a repetition are dependent, each repetition counts once, by the median of its scenarios.
+    """
+    pool = pool or Pool(dataset)
+    rows = _measured(dataset, selection, least, pool)
     values = sorted(value for row in rows.values() for _, value in row.distinct)
+    if len(rows) > 1 and pool.prior(selection).together < TOGETHER:
+        blocks: dict[int, list[float]] = {}
+        for row in rows.values():
+            for run, value in row.distinct:
+                blocks.setdefault(run.repetition, []).append(value)
+        values = sorted(float(np.median(block)) for block in blocks.values() if len(block) == len(rows)) or values
     counts = [len(row.distinct) for row in rows.values()]
     exact = max(counts) == 1
     return Median(tuple(values), min(counts), _repeats(rows), METRICS[selection.metric].bounds, exact=exact)

@@ -14,12 +14,13 @@ import inspect
 import math
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar, get_args, get_type_hints
 
-from longfat.metrics.data import OutOfBounds, Point, Points, RunData, Source
+from longfat.metrics.data import NoValue, OutOfBounds, Point, Points, RunData, Source
 from longfat.metrics.statistics import UNBOUNDED
 from longfat.system.errors import StudyError
 from longfat.system.files import read_plain
@@ -109,7 +110,16 @@ class Metric:
     def _computed(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> float | Points:
         given: dict[str, object] = {name: source.read(data, flow) for name, source in self._sources.items()}
         given |= {self.parameters[name].argument: value for name, value in parameters.items()}
-        return self.function(**given, **({"flow": flow} if self._takes_flow else {}))
+        try:
+            return self.function(**given, **({"flow": flow} if self._takes_flow else {}))
+        except (NoValue, OutOfBounds):
+            raise
+        except Exception as error:
+            if self.function.__module__.startswith("longfat."):
+                raise
+            line = traceback.extract_tb(error.__traceback__)[-1]
+            message = f"metric {self.name!r} fails in run {data.run.run_id}: {type(error).__name__}: {error}"
+            raise StudyError(message, where=f"{line.filename}:{line.lineno}") from error
 
 
 METRICS: dict[str, Metric] = {}

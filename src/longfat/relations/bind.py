@@ -136,6 +136,8 @@ def selection_of(term: Term, scope: Scope) -> Selection:
     if since is not None and until is not None and since >= until:
         window = f"the window of {metric.name!r} from {since / 1e6:g} s to {until / 1e6:g} s"
         raise RelationError(f"{window} is empty", term.column)
+    if chosen.parameters.get("interval") == 0:
+        raise RelationError(f"the interval of {metric.name!r} has no length", term.column)
     held = {name: scope.environment[name] for name in sorted(scope.held & set(experiment.factors))}
     fixed = [(name, Condition("=", (value.base,), value.text)) for name, value in held.items()]
     return Selection(metric.name, experiment.id, (*chosen.where.items(), *fixed), chosen.flow, chosen.parameters)

@@ -95,6 +95,8 @@ def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> Headl
             for number, name in enumerate(headline.claims):
                 if not filter_names(known, name):
                     yield Finding((*place, "claims", number), *unknown("claim", name, known))
+            if "${" in _NUMBER.sub("", headline.here):
+                yield Finding((*place, "here"), "has a '${' without its '}'")
             for text in headline.expressions():
                 try:
                     check_names(parse_expression(text), Scope(study))

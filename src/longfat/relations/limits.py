@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import significant
+from longfat.metrics.statistics import UNBOUNDED
 from longfat.relations.outcomes import Why, Word
 
 TOLERANCE = 0.05  # allowed deviation from a number; longfat.relations.syntax has the others
@@ -93,10 +94,11 @@ class Limits:
             equal = self.least is not None and given == self.low
             small = self.least is not None and abs(given) <= significant(self.least)
             return Chances(float(not inside), float(inside or equal), float(not small))
-        sides = [] if math.isinf(self.low) else [(value.p_above(self.low), value.p_below(self.low))]
-        sides += [] if math.isinf(self.high) else [(value.p_below(self.high), value.p_above(self.high))]
-        inner = max(inner for inner, _ in sides)
-        outer = min(1.0, 2 * min(outer for _, outer in sides))
+        least, most = value.bounds if self.inclusive else UNBOUNDED  # nothing is beyond them
+        sides = [] if self.low <= least else [(value.p_above(self.low), value.p_below(self.low))]
+        sides += [] if self.high >= most else [(value.p_below(self.high), value.p_above(self.high))]
+        inner = max((inner for inner, _ in sides), default=0.0)
+        outer = min(1.0, 2 * min((outer for _, outer in sides), default=1.0))
         small_p = max(value.p_above(-self.least), value.p_below(self.least)) if self.least else 1.0
         return Chances(inner, outer, small_p)
 

@@ -258,6 +258,7 @@ def _number(text: str, token: Token) -> float:
 APPROXIMATE_TOLERANCE = 0.10  # after ~
 EVENTS = ("transfers", "cuts", "changes", "streams")  # units of counts
 COUNTS = ("retransmissions",)  # counting metrics whose unit is not one of EVENTS
+JAIN = "jain"  # the name of a metric of Jain's index begins so
 FEW = 2  # events; up to this number the paper's count is exact
 WHOLE = 100.0  # percent
 HALF = 0.5  # margin around a whole number that excludes all others
@@ -270,7 +271,7 @@ def limits_of(left: Expression, sign: Comparator, right: Expression, number: flo
     if sign in ("<=", ">="):
         return Limits.of(sign, number, _slack(left, number))
     share = APPROXIMATE_TOLERANCE if sign == "~" else TOLERANCE
-    if isinstance(left, Term) and left.metric == "jain":
+    if (known := _metric(left)) and known.name.startswith(JAIN):
         return _fairness(number, share)
     return Limits.of(sign, number, _margin(left, right, number, share, sign == "~"))
 
@@ -312,6 +313,8 @@ def _counts(left: Expression) -> bool:
 
 
 def _metric(left: Expression) -> Metric | None:
+    while isinstance(left, Extreme):
+        left = left.of
     return METRICS.get(left.metric) if isinstance(left, Term) else None
 
 

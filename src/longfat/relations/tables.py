@@ -62,7 +62,7 @@ class Row:
 def read_rows(path: Path, *required: str) -> tuple[Row, ...]:
     """Read the rows of a table with the ``required`` columns. Raises TableError if it has none or cannot be read."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             names = list(reader.fieldnames or ())
             rows = tuple(Row(reader.line_num, row) for row in reader)
