@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scarce_backends import realtime, skip_if_busy, skip_if_starved
+from scarce_backends import STARVED, realtime, skip_if_busy, skip_if_starved
 
 from longfat.dataset.build import build_dataset
 from longfat.spec.gates.behaviour import STARVED_SHARE
@@ -24,6 +24,7 @@ CHECKOUT = Path(__file__).parents[2]
 PAYLOAD_BPS = 94.1e6  # of 100 Mbit/s, as the claims of the study have it
 TOLERANCE = 0.05
 LIMIT_S = "240"  # most of it for a machine that is calm again
+TIMED_OUT = 124  # exit status of timeout(1)
 RUNS = 3  # three pairs of algorithms, one repetition
 
 
@@ -62,6 +63,9 @@ def test_the_command_runs_a_study_in_real_time(study: Path, tmp_path: Path) -> N
             capture_output=True,
             text=True,
         )
+    starved = STARVED.search((results / "events.jsonl").read_text(encoding="utf-8"))
+    if done.returncode == TIMED_OUT and starved:
+        pytest.skip(f"the machine was not calm again in {LIMIT_S} s: {starved[0]}")
     build_dataset(results)
     skip_if_starved(results)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
