@@ -89,7 +89,7 @@ def test_each_row_of_the_file_fills_the_templates_of_the_headings(opened: Opened
 
 def test_a_table_of_the_paper_has_names_from_its_cells(opened: OpenedStudy) -> None:
     data = opened.show("compared").data
-    assert data.columns == ("TCP", "Mb/s by table 1", "stated")
+    assert data.columns == ("TCP", "Mb/s by table 1", "paper")
     assert (data.rows[0][0], data.rows[0][2]) == ("standard", "280")
 
 
