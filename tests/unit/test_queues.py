@@ -119,7 +119,7 @@ def test_a_queue_that_cannot_be_is_refused_where_it_stands(tmp_path: Path, queue
         ("{kind: fq_codel, ecn: false, ce_threshold: 2 ms}", True),
         ("{kind: fq_codel, ecn: false}", False),
         ("{kind: pie, ecn: true}", True),
-        (RED, True),
+        (RED.replace("10 %", "2.5 %"), True),
         (RED.replace("true", "false"), False),
     ],
 )

@@ -49,11 +49,11 @@ class QueueKind(Closed):
 
     def range_findings(self, place: Place) -> Iterator[Finding]:
         """Yield settings that the kernel's unit cannot have; paths begin at the queue."""
-        for key in type(self).model_fields:
-            value = getattr(self, key)
-            if isinstance(value, Ratio) and value.value % 10_000:
-                yield Finding((key,), f"{value.value / 10_000:g} % is not a whole percent, which the kernel counts in")
         queue = self.to_run(place)
+        for key, number in queue.parameters.items():
+            value = getattr(self, key, None)
+            if isinstance(value, Ratio) and isinstance(number, int) and value.value % 10_000:
+                yield Finding((key,), f"{value.value / 10_000:g} % is not a whole percent, which the kernel counts in")
         for given, most, unit in ((queue.limit_packets, MOST_PACKETS, "packets"), (queue.limit_bytes, MOST_BYTES, "B")):
             if given is not None and given > most:
                 yield Finding(("limit",), f"{self.limit} is {given} {unit} here; allowed: up to {most} {unit}")
