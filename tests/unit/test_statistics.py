@@ -90,6 +90,14 @@ def test_runs_that_go_together_are_paired_by_repetition_and_the_gain_is_told() -
     assert together.spread.gain > 100
 
 
+def test_repetitions_that_one_side_lacks_add_no_certainty_to_the_other() -> None:
+    few, many = [4.0, -5.0, 1.0], [0.1, 0.0, -0.2, 0.2, -0.1, 0.1]
+    sides = (estimate(few, name="a"), estimate(many, name="b"))
+    gap = difference(*(dataclasses.replace(side, together=0.001) for side in sides))
+    assert gap.spread.degrees == pytest.approx(2, abs=0.1)
+    assert gap.spread.error == pytest.approx(sides[0].spread.error, rel=0.1)
+
+
 def test_the_same_runs_on_both_sides_cancel() -> None:
     one = estimate([101.0, 102.0, 104.0])
     assert difference(one, one).exact

@@ -8,6 +8,7 @@ replicates are runs, and runs of one block share their random numbers.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -148,19 +149,23 @@ class Estimate:
         return found.values()
 
     def _blocks(self) -> list[tuple[float, float]]:
-        """Return variance and degrees of freedom of each group of blocks, whose repetitions are the replicates."""
-        groups: dict[Hashable, dict[Hashable, float]] = {}
-        for stratum in self.strata.values():
+        """Return variance and degrees of freedom of each group of blocks, whose repetitions are the replicates.
+
+        Repetitions that some strata of a group lack are a group of their own, because fewer pulls meet in them.
+        """
+        sums: dict[Hashable, float] = {}
+        members: dict[Hashable, list[Hashable]] = {}
+        for name, stratum in self.strata.items():
             for block, pull in stratum.pulls.values():
-                group, _ = block if isinstance(block, tuple) else (block, None)
-                sums = groups.setdefault(group, {})
                 sums[block] = sums.get(block, 0.0) + pull
-        found = []
-        for sums in groups.values():
-            if len(sums) > 1:
-                n = len(sums)
-                found.append((math.fsum(pull**2 for pull in sums.values()) * n / (n - 1), n - 1.0))
-        return found
+                members.setdefault(block, []).append(name)
+        groups: dict[Hashable, list[float]] = {}
+        for block, pull in sums.items():
+            group, _ = block if isinstance(block, tuple) else (block, None)
+            groups.setdefault((group, tuple(members[block])), []).append(pull)
+        if any(len(pulls) == 1 for pulls in groups.values()):
+            return []  # its variance is unknown
+        return [(statistics.variance(pulls) * len(pulls), len(pulls) - 1.0) for pulls in groups.values()]
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the two-sided interval, within the value's bounds; the value itself if it has no error."""
