@@ -151,7 +151,7 @@ class Estimate:
     def _blocks(self) -> list[tuple[float, float]]:
         """Return variance and degrees of freedom of each group of blocks, whose repetitions are the replicates.
 
-        Repetitions that some strata of a group lack are a group of their own, because fewer pulls meet in them.
+        Repetitions that some strata of a group lack form another group, because fewer pulls meet in them.
         """
         sums: dict[Hashable, float] = {}
         members: dict[Hashable, list[Hashable]] = {}
