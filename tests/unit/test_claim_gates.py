@@ -18,6 +18,7 @@ from longfat.metrics import METRICS
 from longfat.relations.claims import Claim
 from longfat.relations.counting import Counted, Share, shares, tally
 from longfat.relations.firsts import changes, keep_first
+from longfat.relations.headlines import claim_words
 from longfat.relations.judge import judge, read_origin, read_verdicts
 from longfat.relations.limits import Limits, holm
 from longfat.relations.outcomes import Word
@@ -63,21 +64,23 @@ def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp
 
 
 @pytest.mark.parametrize(
-    ("needs", "verdict"),
+    ("key", "verdict", "carries"),
     [
-        ("lasts: 1 s", "reproduced"),
-        ("lasts: 240 s", "undecided"),
-        ("lasts: {one-drop: 240 s}", "reproduced"),
-        ('lasts: {delay: 1 s, "*": 240 s}', "reproduced"),
-        ('lasts: {"*": 1 s, d*: 240 s}', "undecided"),
+        ("needs: {lasts: 1 s}", "reproduced", "reproduced"),
+        ("needs: {lasts: 240 s}", "undecided", "undecided"),
+        ("needs: {lasts: {one-drop: 240 s}}", "reproduced", "reproduced"),
+        ('needs: {lasts: {delay: 1 s, "*": 240 s}}', "reproduced", "reproduced"),
+        ('needs: {lasts: {"*": 1 s, d*: 240 s}}', "undecided", "undecided"),
+        ("scenario_differs: another card", "not testable", "not testable"),
+        ("kind: construction", "reproduced", "not testable"),
     ],
 )
-def test_a_claim_whose_runs_are_not_what_it_needs_is_undecided(
-    results: Path, tmp_path: Path, needs: str, verdict: str
+def test_a_claim_without_the_runs_or_the_scenario_that_it_needs_is_not_reproduced(
+    results: Path, tmp_path: Path, key: str, verdict: str, carries: str
 ) -> None:
-    study = write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", f"needs: {{{needs}}}"))
-    (found,) = judge_study(results, study)
-    assert (found.verdict, bool(found.reason)) == (verdict, verdict == "undecided")
+    (found,) = judge_study(results, write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", key)))
+    assert (found.verdict, bool(found.reason)) == (verdict, verdict != "reproduced")
+    assert claim_words([found]) == {"a": carries}, "to a headline"
 
 
 def test_needs_above_all_claims_are_those_of_claims_that_have_none(tmp_path: Path) -> None:

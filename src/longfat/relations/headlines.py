@@ -107,8 +107,14 @@ def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> Headl
 
 
 def claim_words(verdicts: Iterable[Verdict]) -> dict[str, str]:
-    """Return the word of each claim that counts for headlines: its verdict, or ``scenario differs``."""
-    return {one.claim: DIFFERS if one.why == DIFFERS else one.verdict for one in verdicts}
+    """Return the word of each claim that counts for headlines: its verdict, or ``scenario differs``.
+
+    A claim that is true by how the runs are set up supports nothing: it counts as not testable.
+    """
+    return {
+        one.claim: "not testable" if one.category == "construction" else DIFFERS if one.why == DIFFERS else one.verdict
+        for one in verdicts
+    }
 
 
 def judged_headlines(

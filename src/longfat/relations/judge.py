@@ -169,6 +169,8 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
         word, why, reason = _combined(evidence)
         if word == "not reproduced" and claim.scenario_differs:
             why, reason = "scenario differs", f"{claim.scenario_differs}: {why}, {reason}"
+        elif claim.scenario_differs and word in ("reproduced", "compatible"):
+            word, why, reason = "not testable", None, claim.scenario_differs
     if why == "runs missing" and (lacking := _left_out(claim, grounds)):
         word, why, reason = "not testable", None, lacking
     instead = decided(one for relation in claim.instead for one in comparisons(relation, grounds, _rule(claim)))
