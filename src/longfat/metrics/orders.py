@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates other than means: a median with a rank interval, a rank or count by bootstrap, and a maximum.
+"""Estimates other than means: a median with a rank interval, a rank by bootstrap, a count, and a maximum.
 
 All have the methods of an ``Estimate``. Owns their precision with few runs (docs/verdicts.md).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -87,7 +88,7 @@ class Sampled:
 
     @property
     def sd(self) -> float | None:
-        """None: a rank or a count has no deviation."""
+        """None: a rank has no deviation."""
         return None
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -157,7 +158,77 @@ class Widest:
         return max(one.p_below(limit) for one in self.of)
 
 
-Judged = Estimate | Median | Sampled | Widest  # a value that is compared with limits
+@dataclass(frozen=True)
+class Tally:
+    """The number of estimates that meet a condition, of which each is tested on its own.
+
+    ``tests`` has for each estimate the p values of the hypotheses that it misses the condition, and that it meets it.
+    The tests of a number of them are partial conjunctions by Simes' inequality (Benjamini and Heller 2008).
+    """
+
+    met: int
+    tests: tuple[tuple[float, float], ...]
+    n: int
+    runs: int
+    repeats: int = 0
+    exact: bool = False
+
+    @property
+    def value(self) -> float:
+        """The number of estimates that meet the condition."""
+        return float(self.met)
+
+    @property
+    def sd(self) -> float | None:
+        """None: a count has no deviation."""
+        return None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """None, and all of the estimates."""
+        return 0.0, float(len(self.tests))
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Return the smallest and the largest number that no test rejects."""
+        level, numbers = (1 - confidence) / 2, range(len(self.tests) + 1)
+        low, rest = (max(k for k in numbers if self._at_least(k, side) <= level) for side in (0, 1))
+        return float(low), float(len(self.tests) - rest)
+
+    def p_above(self, limit: float) -> float:
+        """Return the p value of the hypothesis that the number is at the limit or below it."""
+        return self._at_least(math.floor(limit) + 1, 0)
+
+    def p_below(self, limit: float) -> float:
+        """Return the p value of the hypothesis that the number is at the limit or above it."""
+        return self._at_least(len(self.tests) - math.ceil(limit) + 1, 1)
+
+    def _at_least(self, k: int, side: int) -> float:
+        """Return the p value of the hypothesis that fewer than ``k`` estimates meet, or miss, the condition."""
+        ordered, m = sorted(test[side] for test in self.tests), len(self.tests)
+        if not 0 < k <= m:
+            return float(k > m)
+        return min(1.0, *((m - k + 1) / (j - k + 1) * ordered[j - 1] for j in range(k, m + 1)))
+
+
+def tally(estimates: Sequence[Estimate], level: float, above: bool, meets: Callable[[float], bool]) -> Tally:
+    """Return the number of estimates whose value ``meets`` a condition: to be ``above`` the level, or below it."""
+    met = [meets(one.value) for one in estimates]
+    tests = []
+    for one, is_met in zip(estimates, met, strict=True):
+        pair = one.p_above(level), one.p_below(level)
+        tests.append((float(not is_met), float(is_met)) if one.exact else pair if above else pair[::-1])
+    random = [one for one in estimates if not one.exact] or estimates
+    return Tally(
+        sum(met),
+        tuple(tests),
+        min(one.n for one in random),
+        min(one.runs for one in random),
+        max(one.repeats for one in estimates),
+        all(one.exact for one in estimates),
+    )
+
+
+Judged = Estimate | Median | Sampled | Tally | Widest  # a value that is compared with limits
 
 
 def bootstrapped(samples: Sequence[Sample], of: Callable[[Sequence[Sample]], float]) -> tuple[float, ...]:

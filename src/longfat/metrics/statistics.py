@@ -151,7 +151,8 @@ class Estimate:
     def _blocks(self) -> list[tuple[float, float]]:
         """Return variance and degrees of freedom of each group of blocks, whose repetitions are the replicates.
 
-        Repetitions that some strata of a group lack form another group, because fewer pulls meet in them.
+        Repetitions that some strata of a group lack form another group, because fewer pulls meet in them. A repetition
+        that is alone in its group is taken to vary like the repetitions of the largest.
         """
         sums: dict[Hashable, float] = {}
         members: dict[Hashable, list[Hashable]] = {}
@@ -163,9 +164,12 @@ class Estimate:
         for block, pull in sums.items():
             group, _ = block if isinstance(block, tuple) else (block, None)
             groups.setdefault((group, tuple(members[block])), []).append(pull)
-        if any(len(pulls) == 1 for pulls in groups.values()):
-            return []  # its variance is unknown
-        return [(statistics.variance(pulls) * len(pulls), len(pulls) - 1.0) for pulls in groups.values()]
+        large = sorted((pulls for pulls in groups.values() if len(pulls) > 1), key=len)
+        if not large:
+            return []
+        counts = [len(pulls) for pulls in large]
+        counts[-1] += len(groups) - len(large)
+        return [(statistics.variance(pulls) * n, len(pulls) - 1.0) for pulls, n in zip(large, counts, strict=True)]
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the two-sided interval, within the value's bounds; the value itself if it has no error."""

@@ -164,7 +164,7 @@ def evaluated(expression: Expression, grounds: Grounds, least: int | None = None
 
     Raises NoValue or ValueError with the reason, RelationError on an unknown name.
     """
-    return value(expression, At(Scope(grounds.study, grounds.values_of), grounds, least))
+    return judged(expression, At(Scope(grounds.study, grounds.values_of), grounds, least))
 
 
 def _compared(comparison: Comparison, at: At, rule: Rule) -> Compared:

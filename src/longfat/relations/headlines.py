@@ -41,6 +41,7 @@ RULE = (
 )
 
 DIFFERS: Literal["scenario differs"] = "scenario differs"
+CONSTRUCTED = "by construction"
 POSITIVE = ("reproduced", "compatible")
 _NUMBER = re.compile(r"\$\{([^{}]+)\}")
 
@@ -109,10 +110,10 @@ def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> Headl
 def claim_words(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the word of each claim that counts for headlines: its verdict, or ``scenario differs``.
 
-    A claim that is true by how the runs are set up supports nothing: it counts as not testable.
+    A claim that is true by how the runs are set up supports nothing.
     """
     return {
-        one.claim: "not testable" if one.category == "construction" else DIFFERS if one.why == DIFFERS else one.verdict
+        one.claim: CONSTRUCTED if one.category == "construction" else DIFFERS if one.why == DIFFERS else one.verdict
         for one in verdicts
     }
 
@@ -132,7 +133,7 @@ def judged_headlines(
 def word_of(verdicts: Iterable[str]) -> HeadlineWord:
     """Return the verdict on a headline from the words of its claims, by RULE."""
     words = list(verdicts)
-    testable = [word for word in words if word not in ("not testable", DIFFERS)]
+    testable = [word for word in words if word not in ("not testable", CONSTRUCTED, DIFFERS)]
     positive = [word for word in testable if word in POSITIVE]
     if words and not testable:
         return DIFFERS

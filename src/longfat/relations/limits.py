@@ -112,7 +112,7 @@ class Limits:
             why: Why = "outside the limits" if self.least is None else "reversed"
             return Decision("not reproduced", why, self, 1 - level)
         if chances.small <= level and self.least is not None:
-            why = "same sign, smaller" if chances.inside <= LEVEL else "no difference"
+            why = "same sign, smaller" if chances.inside <= level else "no difference"
             return Decision(
                 "not reproduced", why, Limits(self.least, math.inf, False, note=self.least_note), 1 - 2 * level
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points of a curve, the ranking of a factor's values by two metrics, and counts of means (docs/claims.md)."""
+"""Points of a curve, the ranking of a factor's values by two metrics (docs/claims.md)."""
 
 from __future__ import annotations
 
@@ -52,14 +52,6 @@ def rank_of(dataset: Dataset, of: Selection, then: Selection, by: str, value: Sc
     """
     values, found = _compared(dataset, of, then, by)
     return _sampled(found, lambda rows: _place(value, by, _ranked_by_means(values, rows)))
-
-
-def count_of(dataset: Dataset, selections: Sequence[Selection], holds: Callable[[float], bool]) -> Sampled:
-    """Return the number of selections for which the mean over the complete repetitions holds, by bootstrap.
-
-    Raises NoValue with the reasons if fewer than two repetitions are complete.
-    """
-    return _sampled(_complete(dataset, selections), lambda rows: float(sum(map(holds, _means(rows)))))
 
 
 def _sampled(found: Complete, of: Callable[[Sequence[tuple[float, ...]]], float]) -> Sampled:

@@ -18,8 +18,8 @@ import numpy as np
 
 from longfat.metrics import METRICS, statistics
 from longfat.metrics.data import Array, NoValue, Point
-from longfat.metrics.orders import Judged, Widest
-from longfat.metrics.quantities import RELATIONS, Pool, Selection
+from longfat.metrics.orders import Judged, Widest, tally
+from longfat.metrics.quantities import RELATIONS, Pool, Selection, significant
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import (
     RelationError,
@@ -51,7 +51,7 @@ from longfat.relations.nodes import (
     parts,
     terms_of,
 )
-from longfat.relations.ranking import count_of, farthest, places, rank_of
+from longfat.relations.ranking import farthest, places, rank_of
 from longfat.study.study import Study
 
 
@@ -349,8 +349,9 @@ def judged(node: Expression, at: At) -> Judged:
                 raise NoValue(
                     f"the lock has {len(chosen)} of the {len(every)} values of {node.loop.variable!r} to count"
                 )
+            found = [at.readings.read(one, at.least) for one in chosen]
             sign, level = node.sign, node.level
-            return count_of(at.readings.pool.dataset, chosen, lambda mean: RELATIONS[sign](mean, level))
+            return tally(found, level, sign[0] == ">", lambda mean: RELATIONS[sign](significant(mean), level))
         case Spread():
             inner = _inner(node, at)
             if len(inner) < 2:
