@@ -92,7 +92,6 @@ VERDICTS = {
     f"{STANDARD} > 0.998 * {STANDARD}": "not reproduced",
     f"{GROWTH.format(1600, 3000)} <= 1": "reproduced",
     f"{GROWTH.format(1600, 2700)} - {GROWTH.format(1800, 2500)} > 0": "not reproduced",  # the difference is rounding
-    # Of the two windows that of 8 MiB reaches the level.
     "reaches[delay, standard, level=800 Mbit/s] = 50": "reproduced",
     "cuts[one-drop] = 1": "reproduced",
     "retransmissions[one-drop] = 1": "reproduced",

@@ -77,7 +77,6 @@ def test_series_of_a_captured_flow_read_back_in_time_order(study: Path, tmp_path
         assert len(series.t_us) == 100  # one point each RTT of 30 ms in 3 s
         assert (series.t_us[1:] > series.t_us[:-1]).all()
         assert len(read(run.run_id, "stream9").t_us) == 0
-    # Before the drop the flow sends at its goodput.
     goodput = dataset.flows[run.run_id][0]["goodput_bps"]
     assert series.values[series.t_us < 1_500_000].max() == pytest.approx(goodput / 8, abs=1)
 

@@ -52,7 +52,6 @@ def test_one_with_other_kernel_checks_is_refused_and_may_begin_an_empty_baseline
     with pytest.raises(RigError, match=r"does not behave as baseline .* 2 of 3 .*: era"):
         add(root / "results" / "small")
     assert len(the_baseline(root).members) == 1
-    # The old baseline is of an earlier day.
     older = dataclasses.replace(the_baseline(root), name=f"2000-01-01-{the_baseline(root).name[-6:]}")
     shutil.rmtree(root / FOLDER)
     write_baseline(older, root / FOLDER)

@@ -121,7 +121,6 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
 
 def test_the_use_of_a_link_is_read_from_its_own_port(opened: OpenedStudy) -> None:
     found = measure(opened.dataset, Selection("utilisation", "pairs", parameters={"since": 1e6}), 1).value
-    # The truth of the fake backend fills the link; it counts frames without the 24 bytes around them.
     assert found == pytest.approx(100 * 1514 / 1538, rel=1e-2)
 
 

@@ -119,7 +119,6 @@ CASES = [
     ('{limit: "${limit}"}', '{limit: "${limit}", limt: 1}', 21, "experiments[0].topology.bottleneck_queue.limt"),
     ("topology: {bottleneck", "topology: {kind: delay, bottleneck", 21, "experiments[0].topology.kind"),
 ]
-# Faults that a schema, which sees one place at a time and no arithmetic, cannot find.
 BEYOND_A_SCHEMA = [
     ("path: long\n", "path: lonng\n", 30, "experiments[1].path"),
     ("  swift: {", "  short: {", 15, "stacks.short"),

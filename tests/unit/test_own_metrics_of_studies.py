@@ -28,7 +28,6 @@ def test_growth_is_measured_from_the_first_acknowledgement_after_fast_recovery(s
     recovery = [(RECOVERY, 20, 20)] * 10
     waits = [(OPEN, 20, 20)] * (silent + 1)
     climb = [(OPEN, 20 + k, 20) for k in range(25)]
-    # The first acknowledgement is in the first sample of the climb; 39 segments, all but one, in its twentieth.
     samples = samples_of((OPEN, 39, UNSET), (OPEN, 40, UNSET), *recovery, *waits, *climb, silent=silent)
     assert kelly.grown_back(samples) == pytest.approx(0.19)
 

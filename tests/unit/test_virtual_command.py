@@ -168,7 +168,6 @@ def test_the_code_s_identity_follows_what_any_module_does_and_its_root_every_wor
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_is_configured_with_every_algorithm_and_queue_of_the_catalogue(name: str) -> None:
     assert set(CCAS) <= Recipe(name).ccas()
-    # A step is CoDel's threshold, and Linux 6.12 has no DualPI2.
     missing = {"step"} | ({"dualpi2"} if name.startswith("linux-6.12") else set())
     assert set(QUEUE_KINDS) - Recipe(name).queues() == missing
 

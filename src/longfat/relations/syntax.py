@@ -102,7 +102,7 @@ def _compared(left: Expression, sign: Comparator, right: Expression, spread: flo
     if _has_points(left):
         if spread is not None or terms_of(right):
             raise RelationError(_ONE_LAW, left.column)
-        return Comparison(Farthest(left, sign, right), Limits.of(sign, 1.0, TOLERANCE))
+        return Comparison(Farthest(left, sign, right), limits_of_ratio(sign))
     if not terms_of(right):
         number = constant(right)
         if sign in "=~" and spread is None and isinstance(right, Number) and number == 0:
