@@ -36,8 +36,9 @@ HEADLINE_WORDS: tuple[HeadlineWord, ...] = (
 RULE = (
     "A headline is supported if all its claims are reproduced, contradicted if none is, and supported in part if some"
     " are and some are not, or if agreement within the paper's wide error is all there is. It is open while an"
-    " undecided claim can change that. Claims that are not testable do not count. With a claim whose scenario differs"
-    " from the paper's it is supported in part at best; if there are only such claims, the scenario differs."
+    " undecided claim can change that. Claims that are not testable or true by construction do not count. With a claim"
+    " whose scenario differs from the paper's it is supported in part at best; if there are only such claims, the"
+    " scenario differs."
 )
 
 DIFFERS: Literal["scenario differs"] = "scenario differs"
