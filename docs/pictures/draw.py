@@ -124,14 +124,14 @@ def threshold() -> Figure:
         axes.plot(*zip(*points, strict=True), marker, color=colour, markersize=4)
         axes.text(*place, label, color=colour)
         axes.plot([100], [stated], marker, color=colour, markersize=9, fillstyle="none")
-    axes.plot([230], [966], "o", color=style.INK, markersize=9, fillstyle="none")
+    axes.plot([211, 250], [966, 966], color=style.SOFT, linewidth=11, alpha=0.3, zorder=0)
     axes.axvline(203, color=style.SOFT, linewidth=0.8, linestyle=":")
     axes.annotate(
         "203: what window, path and\nthe card's ring leave to this queue",
         (203, 560), (196, 560), ha="right", va="center", color=style.SOFT,
     )  # fmt: skip
     axes.set(xlabel="txqueuelen (frames)", ylabel="goodput (Mb/s)", ylim=(380, 1010))
-    axes.text(108, 790, "open marks: stated by the paper", color=style.INK, fontsize=8)
+    axes.text(108, 790, "open marks and bar: stated by the paper", color=style.INK, fontsize=8)
     return figure
 
 
@@ -174,8 +174,8 @@ def claims(study: str) -> str:
     lines = max(1, math.ceil(len(measured) / columns))
     width, height = COLUMN * columns, TOP + LINE * lines + 6
     size = f'width="{width}" height="{height}"'
-    head = "claim; allowed band and measured interval, those that decide; paper, or the allowed range; here"
-    summary = f"{len(measured)} of {len(testable)} claims that runs decide are measured"
+    head = "claim; allowed (grey) and measured interval, arrow: off scale; paper, or the allowed range; here"
+    summary = f"{len(measured)} of {len(testable)} measured claims, laws and calibrated numbers"
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size}>',

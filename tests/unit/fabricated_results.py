@@ -130,7 +130,8 @@ def write_results(
     """Lock and records of every run of the study but the omitted; ``bend`` may change a record's files."""
     backend = backend or FakeBackend()
     plan = build_plan(load_study(study / "study.yaml"), profile="paper", pins=backend.pins())
-    plan = dataclasses.replace(plan, kernels={"none": kernel} if kernel else {})
+    digest = StudyFolder(study).digest("study.yaml")
+    plan = dataclasses.replace(plan, kernels={"none": kernel} if kernel else {}, manifest_sha256=digest)
     write_lock(plan, results / "lock.json")
     for run in plan.runs:
         if omit(run):

@@ -73,6 +73,7 @@ def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp
         ('needs: {lasts: {"*": 1 s, d*: 240 s}}', "undecided", "undecided"),
         ("scenario_differs: another card", "not testable", "not testable"),
         ("kind: construction", "reproduced", "by construction"),
+        ("calibrated_on: the card", "reproduced", "calibrated"),
     ],
 )
 def test_a_claim_without_the_runs_or_the_scenario_that_it_needs_is_not_reproduced(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -15,7 +16,7 @@ from fabricated_results import make_results, write_study
 
 from longfat.data.study_folder import StudyFolder
 from longfat.report.crate import copy_study, pack
-from longfat.system.errors import RecordError, RigError
+from longfat.system.errors import RecordError, RigError, StudyError
 from longfat.system.identity import KernelSource
 
 ROOT = Path(__file__).parents[2]
@@ -92,6 +93,14 @@ def test_results_that_lack_a_step_or_were_changed_are_not_packed(
     finally:
         report.write_bytes(page)
     assert not list(tmp_path.iterdir())
+
+
+def test_results_of_another_manifest_are_not_packed(finished: tuple[Path, StudyFolder], tmp_path: Path) -> None:
+    results, folder = finished
+    later = StudyFolder(shutil.copytree(folder.path, tmp_path / "later"))
+    (later.path / "study.yaml").write_text("# another\n", encoding="utf-8")
+    with pytest.raises(StudyError, match="the manifest has changed since these runs"):
+        pack(results, later, ROOT, tmp_path / "no.zip")
 
 
 def test_a_file_that_git_ignores_is_not_packed(tmp_path: Path) -> None:

@@ -36,13 +36,13 @@ HEADLINE_WORDS: tuple[HeadlineWord, ...] = (
 RULE = (
     "A headline is supported if all its claims are reproduced, contradicted if none is, and supported in part if some"
     " are and some are not, or if agreement within the paper's wide error is all there is. It is open while an"
-    " undecided claim can change that. Claims that are not testable or true by construction do not count. With a claim"
-    " whose scenario differs from the paper's it is supported in part at best; if there are only such claims, the"
-    " scenario differs."
+    " undecided claim can change that. Claims that are not testable, calibrated or true by construction do not count. With"
+    " a claim whose scenario differs from the paper's it is supported in part at best; if there are only such claims,"
+    " the scenario differs."
 )
 
 DIFFERS: Literal["scenario differs"] = "scenario differs"
-CONSTRUCTED = "by construction"
+APART = {"construction": "by construction", "calibrated": "calibrated"}
 POSITIVE = ("reproduced", "compatible")
 _NUMBER = re.compile(r"\$\{([^{}]+)\}")
 
@@ -111,11 +111,10 @@ def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> Headl
 def claim_words(verdicts: Iterable[Verdict]) -> dict[str, str]:
     """Return the word of each claim that counts for headlines: its verdict, or ``scenario differs``.
 
-    A claim that is true by how the runs are set up supports nothing.
+    A claim that is true by how the runs are set up, or was used to set them up, supports nothing.
     """
     return {
-        one.claim: CONSTRUCTED if one.category == "construction" else DIFFERS if one.why == DIFFERS else one.verdict
-        for one in verdicts
+        one.claim: APART.get(one.category, DIFFERS if one.why == DIFFERS else one.verdict) for one in verdicts
     }
 
 
@@ -134,7 +133,7 @@ def judged_headlines(
 def word_of(verdicts: Iterable[str]) -> HeadlineWord:
     """Return the verdict on a headline from the words of its claims, by RULE."""
     words = list(verdicts)
-    testable = [word for word in words if word not in ("not testable", CONSTRUCTED, DIFFERS)]
+    testable = [word for word in words if word not in ("not testable", *APART.values(), DIFFERS)]
     positive = [word for word in testable if word in POSITIVE]
     if words and not testable:
         return DIFFERS

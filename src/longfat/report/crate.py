@@ -25,7 +25,7 @@ import yaml
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
-from longfat.data.study_folder import StudyFolder
+from longfat.data.study_folder import MANIFEST, StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.figures.drawing import check_figures
 from longfat.plan.estimate import run_bytes, run_seconds
@@ -191,11 +191,15 @@ _FIRST_DATE = (1980, 1, 1, 0, 0, 0)  # the earliest date in a zip file
 def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> list[str]:
     """Write the package of a study's results to ``target``; return the names of the study's files in it.
 
-    Raises RigError if a step is missing, RecordError if a file was changed since it was made.
+    Raises RigError if a step is missing, RecordError if a file was changed since it was made, StudyError if the
+    manifest is not the one of the runs.
     """
+    plan = read_lock(results / "lock.json")
+    if plan.manifest_sha256 not in ("", folder.digest(MANIFEST)):
+        hint = f"`longfat run {folder.name}` makes new ones; runs that did not change are kept"
+        raise StudyError("the manifest has changed since these runs", where=str(folder.path / MANIFEST), hint=hint)
     dataset = load_dataset(results)
     verdicts = read_verdicts(results, folder.path)
-    plan = read_lock(results / "lock.json")
     if missing := [name for name in _NEEDED if not (results / name).exists()]:
         hint = f"`longfat reproduce {folder.name}` makes them"
         raise RigError(f"the results lack {', '.join(missing)}", where=str(results), hint=hint)
