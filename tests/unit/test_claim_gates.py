@@ -71,7 +71,7 @@ def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp
         ("needs: {lasts: {one-drop: 240 s}}", "reproduced", "reproduced"),
         ('needs: {lasts: {delay: 1 s, "*": 240 s}}', "reproduced", "reproduced"),
         ('needs: {lasts: {"*": 1 s, d*: 240 s}}', "undecided", "undecided"),
-        ("scenario_differs: another card", "not testable", "not testable"),
+        ("scenario_differs: another card", "not testable", "scenario differs"),
         ("kind: construction", "reproduced", "by construction"),
         ("calibrated_on: the card", "reproduced", "calibrated"),
     ],
@@ -123,6 +123,9 @@ def test_one_test_counts_once_and_of_a_group_the_best_word() -> None:
     assert (counts["compatible"], counts["not reproduced"]) == (1, 0)
     both = [row("a", "compatible", "measured", None, "b"), row("b", "compatible", "measured", None, "a")]
     assert tally(both)["measured"]["compatible"] == 1
+    chain = [row("a", "reproduced", "measured", None, "b"), row("b", "not reproduced", "measured", None, "a", "c")]
+    counts = tally([*chain, row("c", "not reproduced", "measured", None, "b")])["measured"]
+    assert (counts["reproduced"], counts["not reproduced"]) == (1, 1), "of what excludes only what does not count"
 
 
 def test_the_first_claims_stay_for_ever_and_each_part_of_them_that_has_changed_since_is_named(tmp_path: Path) -> None:

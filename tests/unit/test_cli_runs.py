@@ -91,6 +91,7 @@ def test_again_is_byte_identical_or_each_file_that_differs_is_named(root: Path) 
     assert {"flows.json", "sockets.csv"} <= {*data["files"]}
     assert Path(data["again"]).parent == root / "results/again/raw"
     (folder / "sockets.csv").write_text("changed")
+    assert call("again", folder.name).exit_code == 3, "a damaged record"
     (folder / SUMS).write_text(checksums(folder))
     result = call("again", folder.name)
     assert result.exit_code == 4

@@ -81,7 +81,6 @@ figures:
     series: first
     over: standard
     names: {highspeed: HighSpeed TCP}
-    labels: {x: window (MiB), y: gain over Standard (%)}
     paper: no number stated
   - bars: crowd
     title: goodput at many lengths of the local queue
@@ -114,70 +113,33 @@ figures:
     title: two senders and a receiver
     experiment: pairs
     paper: a drawing
-  - topology: cable
-    title: a cable
-    experiment: direct
-    paper: a drawing
+  - {topology: cable, title: a cable, experiment: direct, paper: a drawing}
   - box: boxes
     title: a box for each window and algorithm
     of: goodput[pairs, flow=stream1]
     x: window in MiB
     series: first
     paper: no number stated
-  - cdf: steps
-    title: the distribution of the runs
-    of: jain[pairs]
-    series: first
-    paper: no number stated
-  - plane: against
-    title: one flow against the other
-    of: goodput[pairs, flow=stream1]
-    against: goodput[pairs, flow=stream2]
-    series: first
-    paper: no number stated
-    marks: [{value: 400, label: 400 Mb/s}]
+  - {cdf: steps, title: the distribution of the runs, of: "jain[pairs]", series: first, paper: no number stated}
+  - {plane: against, title: one flow against the other, of: "goodput[pairs, flow=stream1]", series: first,
+     against: "goodput[pairs, flow=stream2]", paper: no number stated, marks: [{value: 400, label: 400 Mb/s}]}
   - heat: cells
     title: the sum for each pair
     of: goodput[pairs]
     x: window in MiB
     y: first
     paper: no number stated
-  - heat: harms
-    title: the harm of a second flow
-    of: goodput[pairs, flow=stream1]
-    x: window in MiB
-    y: first
-    alone: goodput[direct, algorithm=standard]
-    paper: no number stated
-  - heat: delays
-    like: harms
-    title: the same for a metric of which less is better
-    alone: goodput[direct, standard]
-    better: less
-    paper: no number stated
-  - timeseries: smoothed
-    title: smoothed RTT of a run
-    runs: direct, standard
-    what: srtt
-    paper: no number stated
-  - timeseries: shares
-    title: fairness of two flows
-    runs: pairs, first=standard, window=4 MiB
-    what: fairness
-    interval: 250 ms
-    paper: no number stated
-  - curves: theory
-    title: a law on logarithmic axes
-    x: loss_rate
-    between: [0.0000001, 0.1]
-    of: [{of: "sawtooth_window(increase=1, decrease=0.5)", label: standard}]
-    labels: {x: loss rate, y: window (segments)}
-    paper: no number stated
-  - box: lengths
-    title: boxes along a logarithmic axis
-    of: goodput[queues]
-    x: txqueuelen
-    paper: no number stated
+  - {heat: harms, title: the harm of a second flow, of: "goodput[pairs, flow=stream1]", x: window in MiB, y: first,
+     alone: "goodput[direct, algorithm=standard]", paper: no number stated}
+  - {heat: delays, like: harms, title: the same for a metric of which less is better, better: less,
+     alone: "goodput[direct, standard]", paper: no number stated}
+  - {timeseries: smoothed, title: smoothed RTT, runs: "direct, standard", what: srtt, paper: no number stated}
+  - {timeseries: shares, title: fairness of two flows, runs: "pairs, first=standard, window=4 MiB", what: fairness,
+     interval: 250 ms, paper: no number stated}
+  - {curves: theory, title: a law on logarithmic axes, x: loss_rate, between: [0.0000001, 0.1],
+     of: [{of: "sawtooth_window(increase=1, decrease=0.5)", label: standard}],
+     labels: {x: loss rate, y: window (segments)}, paper: no number stated}
+  - {box: lengths, title: boxes on a logarithmic axis, of: "goodput[queues]", x: txqueuelen, paper: no number stated}
 """
 
 TABLES = """\
@@ -189,11 +151,8 @@ TABLES = """\
       - [best, {of: "max(goodput[pairs, window=8 MiB, first=f] for f in [standard, highspeed, scalable])"}, "-"]
       - ["-", "-", none]
     paper: no number stated
-  - cells: printed
-    title: next to the paper
-    file: printed.csv
-    of: goodput[pairs, first=${cell}, window=${setting}]
-    paper: its table
+  - {cells: printed, title: next to the paper, file: printed.csv, paper: its table,
+     of: "goodput[pairs, first=${cell}, window=${setting}]"}
 """
 
 PRINTED = """\
@@ -346,11 +305,11 @@ def test_without_a_valid_run_every_kind_but_a_network_and_a_law_says_so(tmp_path
         ("paper: a drawing", "hypothesis: high\n    paper: a drawing", "figures[5].hypothesis"),
         ("receiver\n    experiment: pairs", "receiver\n    experiment: pair", "figures[5].experiment"),
         ("window in MiB\n    series: first\n    paper", "windw\n    series: first\n    paper", "figures[7].x"),
-        ("against: goodput[pairs, flow=stream2]", "against: goodput[queues]", "figures[9].against"),
+        ("goodput[pairs, flow=stream2]", "goodput[queues]", "figures[9].against"),
         ("    of: goodput[pairs]\n", "    of: goodput[pairs]\n    series: first\n", "figures[10].series"),
         ("    y: first\n    paper", "    y: first\n    better: less\n    paper", "figures[10].better"),
         ("goodput[direct, algorithm=standard]", "goodput[direct, window=1 MiB]", "figures[11].alone"),
-        ("alone: goodput[direct, standard]", "alone: jain[direct]", "figures[12].alone"),
+        ("goodput[direct, standard]", "jain[direct]", "figures[12].alone"),
         ("what: srtt", "what: fairness", "figures[13].what"),
     ],
 )

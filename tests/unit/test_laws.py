@@ -153,6 +153,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("988", None, "reproduced", False),
         ("500", "988", "not reproduced", True),
+        ("500", "988 ± 50", "not reproduced", True),
         ("500", "600", "not reproduced", False),
         ("988", "600", "reproduced", False),
     ],

@@ -49,6 +49,7 @@ CASES = [
     ("title: An example\n", "", 1, "title"),
     ("rtt: 30 ms", "rtt: 30", 11, "experiments[0].topology.rtt"),
     ("rtt: 30 ms", "rtt: -30 ms", 11, "experiments[0].topology.rtt"),
+    ("txqueuelen: 100", "<<: x", 7, "hosts.<<"),
     ("txqueuelen: 100", "txqueuelen: 0", 7, "hosts.txqueuelen"),
     ("txqueuelen: 100", 'txqueuelen: "9"', 7, "hosts.txqueuelen"),
     ("net.ipv4.tcp_sack: 1", "kernel.panic: 1", 7, "hosts.sysctls.kernel.panic"),

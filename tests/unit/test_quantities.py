@@ -104,6 +104,10 @@ def test_the_median_of_a_share_has_a_rank_interval_and_with_few_runs_only_its_bo
     assert 0 < low < median(shares(12), share).value < high < 100
     dependent = shares(8, (1, 2, 4))
     assert median(dependent, share).runs == 8
+    alone = tables(
+        runs := [run(f"1.{k}", k, window=1) for k in range(12)], {item.run_id: {"one": 5.0} for item in runs}
+    )
+    assert median(alone, share).interval() == (100, 100), "equal values have no error"
 
 
 def test_sister_scenarios_lend_degrees_of_freedom_and_no_bounded_interval_leaves_its_bounds() -> None:

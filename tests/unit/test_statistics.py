@@ -11,7 +11,7 @@ import pytest
 from simulated_verdicts import ORDER, SIDES, VARYING, What, parts_that_fail, rates
 
 from longfat.metrics.moderation import prior_of
-from longfat.metrics.orders import Median, Sampled, Widest, bootstrapped, tally
+from longfat.metrics.orders import Median, Narrowest, Sampled, Widest, bootstrapped, tally
 from longfat.metrics.statistics import (
     Estimate,
     Prior,
@@ -173,6 +173,9 @@ def test_the_widest_of_pairs_must_be_inside_with_every_one_and_outside_with_one(
     assert both.value == far.value
     assert both.p_below(5) == far.p_below(5) > 0.9
     assert both.p_above(5) == pytest.approx(2 * far.p_above(5))
+    least = Narrowest((near, far))
+    assert (least.value, least.p_below(1.5)) == (near.value, pytest.approx(2 * near.p_below(1.5)))
+    assert least.p_above(5) == near.p_above(5) > 0.9
 
 
 def test_a_count_is_sure_only_of_values_far_from_the_level() -> None:

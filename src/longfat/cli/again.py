@@ -28,6 +28,7 @@ from longfat.cli.run import execute_runs
 from longfat.cli.sample import print_mismatches, repeat, repeat_sample, rows_that_count
 from longfat.cli.study import find_study, known_baselines
 from longfat.execute.record.bundle import SUMS, is_measured, run_folder_name
+from longfat.execute.record.verify import read_record
 from longfat.execute.results import open_results
 from longfat.spec.runspec import CapturePoint, RunSpec
 from longfat.study.catalog.kernels import KERNELS
@@ -72,6 +73,7 @@ def repeat_run(found: Found, out: Output) -> bool:
     """Repeat a run; return whether it is byte-identical to its record, or to its row of the evidence."""
     if found.folder is None:
         return _repeat_row(found, out)
+    read_record(found.folder)  # its checksums stand for its files below
     folder = execute_again(found, found.spec, AGAIN, out)
     pins, files, differing = compare(found.folder, folder)
     if pins:

@@ -159,6 +159,29 @@ class Widest:
 
 
 @dataclass(frozen=True)
+class Narrowest(Widest):
+    """The smallest of several estimates."""
+
+    @property
+    def value(self) -> float:
+        """The smallest value."""
+        return min(one.value for one in self.of)
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Return the interval; its upper end is corrected for the number of estimates (Bonferroni)."""
+        strict = 1 - (1 - confidence) / len(self.of)
+        return min(one.interval(confidence)[0] for one in self.of), min(one.interval(strict)[1] for one in self.of)
+
+    def p_above(self, limit: float) -> float:
+        """Return the largest p value: every estimate must be above."""
+        return max(one.p_above(limit) for one in self.of)
+
+    def p_below(self, limit: float) -> float:
+        """Return the smallest p value times the number of estimates: one suffices."""
+        return min(1.0, len(self.of) * min(one.p_below(limit) for one in self.of))
+
+
+@dataclass(frozen=True)
 class Tally:
     """The number of estimates that meet a condition, of which each is tested on its own.
 

@@ -236,7 +236,7 @@ def median(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool
                 blocks.setdefault(run.repetition, []).append(value)
         values = sorted(float(np.median(block)) for block in blocks.values() if len(block) == len(rows)) or values
     counts = [len(row.distinct) for row in rows.values()]
-    exact = max(counts) == 1
+    exact = max(counts) == 1 or len(set(values)) == 1
     return Median(tuple(values), min(counts), _repeats(rows), METRICS[selection.metric].bounds, exact=exact)
 
 

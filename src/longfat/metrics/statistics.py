@@ -272,12 +272,19 @@ def product(a: Estimate, b: Estimate) -> Estimate:
 
 
 def ratio(a: Estimate, b: Estimate) -> Estimate:
-    """Return a / b, with its interval on the log scale. Raises ValueError if the interval of ``b`` reaches zero."""
+    """Return a / b, with its interval on the log scale; 1 for two zeros without any variation.
+
+    Raises ValueError if the interval of ``b`` reaches zero.
+    """
     low, high = b.interval()
+    if a.value == b.value == high == 0 and a.interval() == (low, high):
+        return _combined(a, 0.0, b, 0.0, 1.0, UNBOUNDED, None)
     if low <= 0:
         raise ValueError(f"the divisor's 95 % interval from {low:g} to {high:g} reaches zero")
     value = a.value / b.value
-    origin = 0.0 if a.value > 0 and (a.strata or b.strata) else None
+    # Only a positive dividend has a logarithm: a difference may be 0 or less in truth.
+    positive = not a.strata or a.bounds[0] >= 0 or a.origin == 0 or a.interval()[0] > 0
+    origin = 0.0 if a.value > 0 and positive and (a.strata or b.strata) else None
     return _combined(a, 1 / b.value, b, -value / b.value, value, UNBOUNDED, origin)
 
 

@@ -16,9 +16,11 @@ from longfat.metrics import METRICS, Metric
 from longfat.metrics.quantities import Condition, Selection
 from longfat.relations.formulas import FORMULAS
 from longfat.spec.runspec import Scalar
+from longfat.spec.units import read_quantity
 from longfat.study.expressions import ExpressionError
 from longfat.study.schema.names import unknown
 from longfat.study.study import Study, SweptExperiment
+from longfat.system.errors import StudyError
 
 
 class RelationError(ExpressionError):
@@ -122,6 +124,11 @@ def metric_of(term: Term) -> Metric:
     return METRICS[term.metric]
 
 
+def parameters_of(term: Term, scope: Scope) -> tuple[str, ...]:
+    """Return what ``NAME=VALUE`` may give for a term: the factors of its experiment, and its metric's parameters."""
+    return (*experiment_of(term, scope)[0].factors, *metric_of(term).parameters)
+
+
 def selection_of(term: Term, scope: Scope) -> Selection:
     """Return the selection of a term. Raises RelationError on an unknown name."""
     metric = metric_of(term)
@@ -178,9 +185,23 @@ class _Choice:
         values = [self.scope.resolved(value) for value in item.values]
         if item.relation != "=" and len(values) > 1:
             raise RelationError(f"{item.relation} has several values; only = allows them", item.column)
+        for given, value in zip(item.values, values, strict=True):
+            self._check_value(item, given, value)
         texts = " or ".join(value.text for value in values)
         text = texts if item.relation == "=" else f"{item.relation} {texts}"
         return Condition(str(item.relation), tuple(value.base for value in values), text)
+
+    def _check_value(self, item: Item, given: Value, value: Value) -> None:
+        """Raise RelationError for a value that the factor does not have, or that cannot be ordered with its values."""
+        labels = self.experiment.labels[item.name]
+        if item.relation in ("=", "!="):
+            if value.base not in self.experiment.factors[item.name]:
+                raise unknown_at(item.name, value.text, [str(text) for text in labels.values()], given.column)
+            return
+        kinds = {kind_of(text) for text in labels.values()}
+        if kinds != {kind_of(value.text)}:
+            message = f"{item.name} {item.relation} {value.text}: its values are like {next(iter(labels.values()))}"
+            raise RelationError(message, given.column)
 
     def _add_word(self, item: Item) -> None:
         """Add a bare word: a loop's variable, or a value of exactly one factor."""
@@ -216,6 +237,21 @@ class _Choice:
             message = f"{item.name} is {value.text!r}; allowed: {_ALLOWED[dimension]}"
             raise RelationError(message, value.column)
         self.parameters[item.name] = float(value.base)
+
+
+def kind_of(text: str) -> str:
+    """Return the dimension of a value as text: the class of a quantity, a number, or a word."""
+    try:
+        quantity = read_quantity(text)
+    except StudyError:
+        quantity = None
+    if quantity is not None:
+        return type(quantity).__name__
+    try:
+        float(text)
+    except ValueError:
+        return "word"
+    return "number"
 
 
 def experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item]]:
@@ -260,8 +296,11 @@ def _all_values(loop: Loop, scope: Scope, terms: Sequence[Term]) -> Iterator[Val
     for term in terms:
         bare = without(term, loop.variable)
         factor = next((item.name for item in term.items if _has_value(item, loop.variable)), loop.variable)
-        if factor not in experiment_of(bare, scope)[0].factors:
+        factors = experiment_of(bare, scope)[0].factors
+        if factor not in factors:
             continue
+        if loop.but is not None and loop.but.base not in factors[factor]:
+            raise unknown_at(factor, loop.but.text, map(str, factors[factor]), loop.but.column)
         for value in scope.values_of(selection_of(bare, scope), factor):
             if loop.but is None or value.base != loop.but.base:
                 yield value
@@ -330,6 +369,12 @@ def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
     selection = selection_of(term, scope)
     if not points_of(selection, scope.study):
         raise RelationError(f"no run of experiment {selection.experiment!r} meets these conditions", term.column)
+    points = experiment_named(selection.experiment, scope.study).points
+    end = max(points[place].experiment.end_us for place in points_of(selection, scope.study))
+    for name in ("since", "at"):
+        if selection.parameters.get(name, 0) >= end:
+            message = f"{name} is {selection.parameters[name] / 1e6:g} s, and these runs end at {end / 1e6:g} s"
+            raise RelationError(message, term.column)
 
 
 def check_factor(factor: str, term: Term, scope: Scope, column: int) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Hashable, Iterable, Iterator
 from fnmatch import filter as filter_names
 from fnmatch import fnmatchcase
@@ -16,6 +17,7 @@ from longfat.relations.claims import Change, Claim, ClaimsDocument, Needs, Retes
 from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse, parse_term
 from longfat.relations.tables import RETEST, Row, TableError, read_claimed
+from longfat.study.schema import fields as f
 from longfat.study.schema.names import Finding, Path, unknown
 from longfat.study.schema.source import Source, document_of
 from longfat.study.study import Study
@@ -124,6 +126,8 @@ def _add_table(
     for claim, rows in claimed.items():
         if claim in known:
             yield Finding((*place, "file"), f"claim {claim!r} is given twice; ids are unique")
+        if not f.is_name(claim):
+            yield Finding((*place, "file"), f"{table.file}, line {rows[0].line}: claim {claim[:64]!r} is not a name")
         relations: list[Relation] = []
         retests: list[Retest | None] = []
         for row in rows:
@@ -173,7 +177,11 @@ def _retest(table: TableClaims, row: Row) -> Retest | None:
     given = row.columns.get(RETEST)
     if not given or table.retest is None:
         return None
-    return table.retest if given == "yes" else table.retest.model_copy(update={"deviation": float(given)})
+    if given == "yes":
+        return table.retest
+    if not 0 <= (deviation := float(given)) < math.inf:
+        raise ValueError("not a deviation")
+    return table.retest.model_copy(update={"deviation": deviation})
 
 
 def _add_relations(

@@ -28,7 +28,8 @@ def grouped(claims: Sequence[Claim], study: Study) -> tuple[Claim, ...]:
     found = []
     for claim in claims:
         test = frozenset(one[:2] for one in tests[claim.id])
-        first = firsts.setdefault(test, claim.id) if test else claim.id
+        conditions = claim.needs and claim.needs.model_dump_json(), claim.scenario_differs, claim.kind
+        first = firsts.setdefault((test, conditions), claim.id) if test else claim.id
         same_as = first if first != claim.id else None
         found.append(dataclasses.replace(claim, same_as=same_as, contradicts=excluded[claim.id]))
     return tuple(found)

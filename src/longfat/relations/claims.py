@@ -16,6 +16,7 @@ from longfat.relations.relation import Relation
 from longfat.relations.syntax import parse
 from longfat.study.models import Header
 from longfat.study.schema import fields as f
+from longfat.study.schema.files import FileName
 from longfat.study.schema.names import Path
 
 
@@ -147,7 +148,7 @@ class TableClaims(_Tested):
     any, and ``${cells}`` lists all cells of a claim.
     """
 
-    file: f.Text = Field(
+    file: FileName = Field(
         description="CSV file next to claims.yaml with a column claim; if its rows are cells, with columns value and,"
         " optionally, cell, error and n"
     )

@@ -56,15 +56,11 @@ def category_of(claim: Claim) -> str:
 def once(rows: Iterable[Counted]) -> list[Counted]:
     """Return the claims that count: one for each test, and the best among claims that exclude each other."""
     known = [row for row in rows if row.same_as is None]
-    words = {row.claim: row.word for row in known}
-    found = []
-    for row in known:
-        others = [WORDS.index(words[name]) for name in row.group if name in words]
-        own = WORDS.index(row.word)
-        first = all(row.claim < name for name in row.group if name in words and WORDS.index(words[name]) == own)
-        if all(own <= other for other in others) and first:
-            found.append(row)
-    return found
+    taken: set[str] = set()
+    for row in sorted(known, key=lambda row: (WORDS.index(row.word), row.claim)):
+        if taken.isdisjoint(row.group):
+            taken.add(row.claim)
+    return [row for row in known if row.claim in taken]
 
 
 def tally(rows: Iterable[Counted]) -> Counts:

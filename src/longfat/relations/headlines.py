@@ -36,9 +36,9 @@ HEADLINE_WORDS: tuple[HeadlineWord, ...] = (
 RULE = (
     "A headline is supported if all its claims are reproduced, contradicted if none is, and supported in part if some"
     " are and some are not, or if agreement within the paper's wide error is all there is. It is open while an"
-    " undecided claim can change that. Claims that are not testable, calibrated or true by construction do not count. With"
-    " a claim whose scenario differs from the paper's it is supported in part at best; if there are only such claims,"
-    " the scenario differs."
+    " undecided claim can change that. Claims that are not testable, calibrated or true by construction do not count."
+    " With a claim whose scenario differs from the paper's it is supported in part at best; if there are only such"
+    " claims, the scenario differs."
 )
 
 DIFFERS: Literal["scenario differs"] = "scenario differs"
@@ -113,9 +113,7 @@ def claim_words(verdicts: Iterable[Verdict]) -> dict[str, str]:
 
     A claim that is true by how the runs are set up, or was used to set them up, supports nothing.
     """
-    return {
-        one.claim: APART.get(one.category, DIFFERS if one.why == DIFFERS else one.verdict) for one in verdicts
-    }
+    return {one.claim: APART.get(one.category, DIFFERS if one.why == DIFFERS else one.verdict) for one in verdicts}
 
 
 def judged_headlines(

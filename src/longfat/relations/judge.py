@@ -170,7 +170,7 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
         if word == "not reproduced" and claim.scenario_differs:
             why, reason = "scenario differs", f"{claim.scenario_differs}: {why}, {reason}"
         elif claim.scenario_differs and word in ("reproduced", "compatible"):
-            word, why, reason = "not testable", None, claim.scenario_differs
+            word, why, reason = "not testable", "scenario differs", claim.scenario_differs
     if why == "runs missing" and (lacking := _left_out(claim, grounds)):
         word, why, reason = "not testable", None, lacking
     instead = decided(one for relation in claim.instead for one in comparisons(relation, grounds, _rule(claim)))
@@ -212,7 +212,10 @@ def _deviation(
         return None, reason
     if word != "not reproduced":
         return None, f"the stated deviation was not found: {claim.deviation}"
-    if _combined(instead)[0] != "reproduced":
+    found = _combined(instead)[0]
+    if found == "undecided":
+        return None, f"{reason}, and its stated deviation is undecided: {claim.deviation}"
+    if found == "not reproduced":
         return None, f"{reason}, and its stated deviation does not hold either: {claim.deviation}"
     return claim.deviation, f"deviates as stated: {claim.deviation}"
 

@@ -7,7 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from longfat.metrics.quantities import Selection
-from longfat.relations.bind import Item, Loop, RelationError, Scope, Term, ValuesOf, along, experiment_of, without
+from longfat.relations.bind import (
+    Item,
+    Loop,
+    RelationError,
+    Scope,
+    Term,
+    ValuesOf,
+    along,
+    experiment_of,
+    parameters_of,
+    without,
+)
 from longfat.relations.limits import Limits
 from longfat.relations.nodes import Expression, terms_of
 from longfat.relations.tree import check, selections
@@ -57,10 +68,17 @@ class Relation:
     def check(self, study: Study) -> None:
         """Check all names."""
         found = False
+        unused = {item.name: item for item in self.where if item.relation and item.name not in ("flow", "experiment")}
         for scope in self.scopes(study):
             found = True
             for comparison in self.comparisons:
                 check(comparison.of, scope)
+            for term in terms_of(*self.sides) if unused else ():
+                for name in parameters_of(term, scope):
+                    unused.pop(name, None)
+        if unused:
+            item = next(iter(unused.values()))
+            raise RelationError(f"{item.name!r} is a parameter or factor of no metric of the relation", item.column)
         if not found:
             variables = ", ".join(loop.variable for loop in self.loops)
             message = f"there is no value for {variables} among the runs of the relation's first metric that has it"

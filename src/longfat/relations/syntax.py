@@ -103,11 +103,15 @@ def _compared(left: Expression, sign: Comparator, right: Expression, spread: flo
         if spread is not None or terms_of(right):
             raise RelationError(_ONE_LAW, left.column)
         return Comparison(Farthest(left, sign, right), limits_of_ratio(sign))
+    if spread is not None and (sign not in "=~" or spread <= 0 or not terms_of(left)):
+        raise RelationError("an error is above 0 and follows = or ~; write `METRIC[...] = NUMBER ± ERROR`")
+    if not terms_of(left) and terms_of(right):  # `3 < a` is `a > 3`
+        return _compared(right, _MIRRORED.get(sign, sign), left, None)
     if not terms_of(right):
         number = constant(right)
         if sign in "=~" and spread is None and isinstance(right, Number) and number == 0:
             raise RelationError("0 has no relative tolerance; write `0 ± SPREAD` with the paper's own")
-        if spread is not None and terms_of(left):
+        if spread is not None:
             return Comparison(left, Limits.within_error(number, spread), printed=number, error=spread)
         printed = number if sign in "=~" else None
         limits = limits_of(left, sign, right, number) if spread is None else Limits.of(sign, number, spread)
@@ -116,6 +120,9 @@ def _compared(left: Expression, sign: Comparator, right: Expression, spread: flo
         above, below = (left, right) if sign == ">" else (right, left)
         return Comparison(Binary("-", above, below), Limits(0.0, math.inf, False), order=True)
     return Comparison(Binary("/", left, right), limits_of_ratio(sign))
+
+
+_MIRRORED: dict[Comparator, Comparator] = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def _has_points(side: Expression) -> TypeGuard[Term]:
@@ -285,8 +292,10 @@ def limits_of_ratio(sign: Comparator) -> Limits:
 
 def _slack(left: Expression, number: float) -> float:
     """Return the margin of a bound: half an event for counts, 1 % for a ratio of at least or at most 1, else none."""
+    if isinstance(left, Rank):
+        return HALF
     if _counts(left):
-        return HALF if number else 0.0
+        return HALF if isinstance(left, Count) or (number and number == round(number)) else 0.0
     return NO_DIFFERENCE if isinstance(left, Binary) and left.operator == "/" and number == 1 else 0.0
 
 
@@ -300,8 +309,9 @@ def _margin(left: Expression, right: Expression, number: float, share: float, ap
         return share * min(abs(number), abs(WHOLE - number))
     if isinstance(right, Number) and (isinstance(left, Gain) or (isinstance(left, Binary) and left.operator == "-")):
         return _resolution(right.text, approximate)
-    if isinstance(right, Binary) and isinstance(right.left, Number) and isinstance(right.right, Number):
-        return _of_quotient(number, right.left, right.right, share)
+    match right:
+        case Binary(operator="/", left=Number() as over, right=Number() as under):
+            return _of_quotient(number, over, under, share)
     return share * abs(number)
 
 
@@ -328,7 +338,7 @@ def _fairness(number: float, share: float) -> Limits:
 def _of_quotient(number: float, over: Number, under: Number, share: float) -> float:
     """Return the margin of a ratio of two printed numbers: half of their difference, at most 5 %."""
     printed = abs(number) * sum(_resolution(one.text, False) / abs(one.number) for one in (over, under) if one.number)
-    return max(printed, min(share * abs(number), abs(number - 1) / 2))
+    return min(share * abs(number), max(printed, abs(number - 1) / 2))
 
 
 def _resolution(text: str, approximate: bool) -> float:

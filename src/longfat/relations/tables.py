@@ -7,11 +7,16 @@ Owns the form of such a file: ``value`` is a number, and ``error`` a number or e
 from __future__ import annotations
 
 import csv
+import io
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from longfat.system.files import read_plain
+
+MAX_BYTES = 1_000_000
 VALUE = "value"  # the column of a cell's number
 ERROR = "error"  # the column of the paper's own error
 RETEST = "retest"  # the column with yes, or the row's own deviation, where the paper measured twice
@@ -62,10 +67,10 @@ class Row:
 def read_rows(path: Path, *required: str) -> tuple[Row, ...]:
     """Read the rows of a table with the ``required`` columns. Raises TableError if it has none or cannot be read."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            names = list(reader.fieldnames or ())
-            rows = tuple(Row(reader.line_num, row) for row in reader)
+        text = read_plain(path, path.parent, MAX_BYTES).decode("utf-8-sig")  # a pipe or a device would not end
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        names = list(reader.fieldnames or ())
+        rows = tuple(Row(reader.line_num, row) for row in reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"{path.name} cannot be read: {error}") from error
     for name in names:
@@ -101,7 +106,9 @@ def _numbered(path: Path, rows: tuple[Row, ...]) -> tuple[Row, ...]:
         for name, text in row.columns.items():
             if name == VALUE or (name == ERROR and text):
                 try:
-                    float(text)
+                    number = float(text)
                 except ValueError:
-                    raise TableError(f"{path.name}, line {row.line}: {name} is {text!r}, not a number") from None
+                    number = math.nan
+                if not math.isfinite(number) or (name == ERROR and number <= 0):
+                    raise TableError(f"{path.name}, line {row.line}: {name} is {text!r}, not a number")
     return rows

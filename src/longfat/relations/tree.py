@@ -18,7 +18,7 @@ import numpy as np
 
 from longfat.metrics import METRICS, statistics
 from longfat.metrics.data import Array, NoValue, Point
-from longfat.metrics.orders import Judged, Widest, tally
+from longfat.metrics.orders import Judged, Narrowest, Widest, tally
 from longfat.metrics.quantities import RELATIONS, Pool, Selection, significant
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import (
@@ -352,6 +352,9 @@ def judged(node: Expression, at: At) -> Judged:
             found = [at.readings.read(one, at.least) for one in chosen]
             sign, level = node.sign, node.level
             return tally(found, level, sign[0] == ">", lambda mean: RELATIONS[sign](significant(mean), level))
+        case Extreme():
+            each = tuple(judged(node.of, one) for one in _inner(node, at))
+            return (Widest if node.kind == "max" else Narrowest)(each, each[0].bounds)
         case Spread():
             inner = _inner(node, at)
             if len(inner) < 2:

@@ -198,6 +198,9 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
     if plan.manifest_sha256 not in ("", folder.digest(MANIFEST)):
         hint = f"`longfat run {folder.name}` makes new ones; runs that did not change are kept"
         raise StudyError("the manifest has changed since these runs", where=str(folder.path / MANIFEST), hint=hint)
+    if target.exists() and not (target.suffix == ".zip" and target.is_file()):
+        hint = "give a new name, or one of a plain file that ends in .zip"
+        raise StudyError("is no package, so it is not replaced", where=str(target), hint=hint)
     dataset = load_dataset(results)
     verdicts = read_verdicts(results, folder.path)
     if missing := [name for name in _NEEDED if not (results / name).exists()]:
@@ -291,12 +294,15 @@ def _written(scratch: Path, place: str, what: str, content: bytes) -> Part:
 
 def _zip(folder: Path, target: Path) -> None:
     new = target.with_name(f".{target.name}.new")
-    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            about = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _FIRST_DATE)
-            about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o100644 << 16
-            archive.writestr(about, path.read_bytes())
-    new.replace(target)
+    try:
+        with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+                about = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _FIRST_DATE)
+                about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o100644 << 16
+                archive.writestr(about, path.read_bytes())
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def appendix(folder: StudyFolder, plan: Plan, verdicts: Sequence[Verdict], runs: str, parts: Sequence[Part]) -> str:

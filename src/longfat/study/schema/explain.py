@@ -92,7 +92,8 @@ def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
     if kind == "fault":
         return Finding(path, context["message"], context["hint"])
     if kind == "extra_forbidden":
-        return _unknown_key(detail["loc"], path, _schema(model))
+        *above, key = detail["loc"]  # a key may begin like a tag, as `<<` does
+        return _unknown_key(detail["loc"], (*_path({**detail, "loc": tuple(above)}), key), _schema(model))
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return _kind(path, given, _tags(detail))
     if kind == "missing":

@@ -46,6 +46,11 @@ _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
 _FACTOR = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
+def is_name(text: str) -> bool:
+    """Return whether a text may be a name."""
+    return _NAME.fullmatch(text) is not None
+
+
 def fault(message: str, hint: str | None = None) -> PydanticCustomError:
     """Return a pydantic error with a message and a hint."""
     return PydanticCustomError("fault", "{message}", {"message": message, "hint": hint})
