@@ -134,7 +134,7 @@ class Figure(f.Closed):
 
     def mark(self, panels: Sequence[Axes]) -> None:
         """Draw the stated numbers in all axes."""
-        draw_marks(panels, self.marks, "stated value" if self.paper else "by hypothesis")
+        draw_marks(panels, self.marks, "stated value" if self.paper else "reference")
 
     def height(self, data: FigureData, sources: Sources) -> float:
         """Return the height of the drawing in inches."""
