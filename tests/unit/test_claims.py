@@ -141,8 +141,9 @@ def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tm
         claim("a", "goodput[delay] ? 1"),
         claim("b", "goodput[delay] = "),
         claim("c", "X").replace("relation", "relatoin"),
+        claim("d", "goodput[delay] > 1", "needs: {lasts: 5}"),
     )
-    assert "claims.yaml has 3 problems" in text
+    assert "claims.yaml has 4 problems" in text and "claims[3].needs.lasts: 5 has no unit" in text
     assert "claims.yaml:8: claims[0].relation[0]: column 16 of 'goodput[delay] ? 1'" in text
     assert "claims.yaml:18: claims[2].relatoin: " in text
 

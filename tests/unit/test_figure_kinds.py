@@ -87,7 +87,6 @@ figures:
     of: goodput[queues]
     x: txqueuelen
     highlight: 100
-    labels: {x: txqueuelen (packets), y: goodput (Mb/s)}
     paper: no number stated
   - bars: sources
     title: goodput, with two sources and a law

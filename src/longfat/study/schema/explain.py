@@ -52,9 +52,28 @@ _SHAPES = {
 }
 
 
+_ALTERNATIVE = re.compile(r"(function-\w+|dict|tuple)\[.*\]", re.DOTALL)  # pydantic's name of one type of several
+
+
 def explain(error: ValidationError, model: type[BaseModel]) -> list[Finding]:
-    """Return a finding for each error of data validated against ``model``."""
-    return [_finding(detail, model) for detail in error.errors() if not _follows(detail)]
+    """Return a finding for each error of data validated against ``model``; one if no type of several fits a value."""
+    details = [detail for detail in error.errors() if not _follows(detail)]
+    fitting: dict[Path, str] = {}
+    for detail in details:
+        for place, name in _alternative(detail):
+            if place not in fitting or name != detail["loc"][-1]:  # an error inside of a value: its type fits
+                fitting[place] = name
+    return [
+        _finding(detail, model)
+        for detail in details
+        if all(fitting[place] == name for place, name in _alternative(detail))
+    ]
+
+
+def _alternative(detail: ErrorDetails) -> list[tuple[Path, str]]:
+    """Return the types of several that an error is about, with the places of their values."""
+    loc = detail["loc"]
+    return [(loc[:at], name) for at, name in enumerate(loc) if isinstance(name, str) and _ALTERNATIVE.fullmatch(name)]
 
 
 def with_nearest_kinds(error: ValidationError, data: object) -> object | None:
@@ -77,8 +96,12 @@ def _tags(detail: ErrorDetails) -> list[str]:
 
 
 def _path(detail: ErrorDetails) -> Path:
-    """Return the place of an error in the data, without the tags of unions."""
-    return tuple(part for part in detail["loc"] if not (isinstance(part, str) and part[:1] in "<["))
+    """Return the place of an error in the data, without the tags and types of unions."""
+    return tuple(
+        part
+        for part in detail["loc"]
+        if not (isinstance(part, str) and (part[:1] in "<[" or _ALTERNATIVE.fullmatch(part)))
+    )
 
 
 def _follows(detail: ErrorDetails) -> bool:
