@@ -200,7 +200,7 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
         raise StudyError("the manifest has changed since these runs", where=str(folder.path / MANIFEST), hint=hint)
     if target.exists() and not (target.suffix == ".zip" and target.is_file()):
         hint = "give a new name, or one of a plain file that ends in .zip"
-        raise StudyError("is no package, so it is not replaced", where=str(target), hint=hint)
+        raise StudyError("a file that may not be a package is not replaced", where=str(target), hint=hint)
     dataset = load_dataset(results)
     verdicts = read_verdicts(results, folder.path)
     if missing := [name for name in _NEEDED if not (results / name).exists()]:
