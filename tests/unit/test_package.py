@@ -87,7 +87,7 @@ def test_results_that_lack_a_step_or_were_changed_are_not_packed(
         report.write_bytes(page + b" ")
         with pytest.raises(RecordError, match=r"report\.html \(changed\)"):
             pack(results, folder, ROOT, tmp_path / "no.zip")
-        with pytest.raises(StudyError, match="is not replaced"):
+        with pytest.raises(StudyError, match="ends in"):
             pack(results, folder, ROOT, results / "lock.json")
         report.unlink()
         with pytest.raises(RigError, match=r"the results lack report\.html"):

@@ -35,7 +35,7 @@ def estimate(*rows: list[float], prior: Prior | None = None, name: str = "s", bl
         f"{name}{place}": {(name, place, k): ((block, k), value) for k, value in enumerate(row)}
         for place, row in enumerate(rows)
     }
-    return stratified(values, prior or Prior())
+    return stratified(values, prior or Prior(), (0.0, math.inf))
 
 
 def test_mean_and_interval_of_three_values_are_those_of_the_table() -> None:

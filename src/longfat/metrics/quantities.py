@@ -31,6 +31,7 @@ from longfat.spec.runspec import Scalar
 Value = TypeVar("Value")
 AnyRun = TypeVar("AnyRun", Run, PlannedRun)
 LEAST_RUNS = 2  # of a scenario: a single run shows no variation
+FEW_EQUAL = 5  # up to this number equal runs of a median may be chance
 
 
 RELATIONS: dict[str, Callable[[Scalar, Scalar], bool]] = {
@@ -236,7 +237,7 @@ def median(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool
                 blocks.setdefault(run.repetition, []).append(value)
         values = sorted(float(np.median(block)) for block in blocks.values() if len(block) == len(rows)) or values
     counts = [len(row.distinct) for row in rows.values()]
-    exact = max(counts) == 1 or len(set(values)) == 1
+    exact = max(counts) == 1 or (len(set(values)) == 1 and len(values) > FEW_EQUAL)
     return Median(tuple(values), min(counts), _repeats(rows), METRICS[selection.metric].bounds, exact=exact)
 
 

@@ -268,7 +268,8 @@ def product(a: Estimate, b: Estimate) -> Estimate:
     for one, other in ((a, b), (b, a)):
         if not other.strata and one.origin is not None:
             origin = one.origin * other.value
-    return _combined(a, b.value, b, a.value, a.value * b.value, UNBOUNDED, origin)
+    bounds = (0.0, math.inf) if _positive(a) and _positive(b) else UNBOUNDED
+    return _combined(a, b.value, b, a.value, a.value * b.value, bounds, origin)
 
 
 def ratio(a: Estimate, b: Estimate) -> Estimate:
@@ -277,15 +278,19 @@ def ratio(a: Estimate, b: Estimate) -> Estimate:
     Raises ValueError if the interval of ``b`` reaches zero.
     """
     low, high = b.interval()
-    if a.value == b.value == high == 0 and a.interval() == (low, high):
+    if a.value == b.value == 0 and a.exact and b.exact:
         return _combined(a, 0.0, b, 0.0, 1.0, UNBOUNDED, None)
     if low <= 0:
         raise ValueError(f"the divisor's 95 % interval from {low:g} to {high:g} reaches zero")
     value = a.value / b.value
     # Only a positive dividend has a logarithm: a difference may be 0 or less in truth.
-    positive = not a.strata or a.bounds[0] >= 0 or a.origin == 0 or a.interval()[0] > 0
-    origin = 0.0 if a.value > 0 and positive and (a.strata or b.strata) else None
+    origin = 0.0 if a.value > 0 and _positive(a) and (a.strata or b.strata) else None
     return _combined(a, 1 / b.value, b, -value / b.value, value, UNBOUNDED, origin)
+
+
+def _positive(a: Estimate) -> bool:
+    """Return whether an estimate is 0 or more by what it is, whatever its runs are."""
+    return a.bounds[0] >= 0 or a.origin == 0 or not (a.strata or a.value < 0)
 
 
 def percent_gain(a: Estimate, b: Estimate) -> Estimate:

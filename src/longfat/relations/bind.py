@@ -371,8 +371,9 @@ def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
         raise RelationError(f"no run of experiment {selection.experiment!r} meets these conditions", term.column)
     points = experiment_named(selection.experiment, scope.study).points
     end = max(points[place].experiment.end_us for place in points_of(selection, scope.study))
-    for name in ("since", "at"):
-        if selection.parameters.get(name, 0) >= end:
+    times = {name for name, one in metric_of(term).parameters.items() if one.dimension == "time"}
+    for name, last in (("since", end - 1), ("at", end)):
+        if name in times and selection.parameters.get(name, 0) > last:
             message = f"{name} is {selection.parameters[name] / 1e6:g} s, and these runs end at {end / 1e6:g} s"
             raise RelationError(message, term.column)
 

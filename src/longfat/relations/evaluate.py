@@ -11,7 +11,7 @@ from functools import cached_property
 
 from longfat.dataset.load import Dataset
 from longfat.metrics.data import NoValue
-from longfat.metrics.orders import Judged, Median
+from longfat.metrics.orders import Judged, Median, Widest
 from longfat.metrics.quantities import LEAST_RUNS, Pool, Selection, measure, median, significant
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import Scope, Value, ValuesOf
@@ -204,6 +204,8 @@ def _least(order: Binary, at: At, rule: Rule) -> tuple[float, str]:
 
 def _as_law(found: Judged, rule: Rule) -> Judged:
     """Return the value of a law without its error if the runs agree."""
+    if isinstance(found, Widest):
+        return dataclasses.replace(found, of=tuple(_as_law(one, rule) for one in found.of))
     if rule.law and isinstance(found, Estimate) and found.range <= LAW * abs(found.value):
         return dataclasses.replace(found, strata={})
     return found

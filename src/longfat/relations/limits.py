@@ -95,8 +95,11 @@ class Limits:
             small = self.least is not None and abs(given) <= significant(self.least)
             return Chances(float(not inside), float(inside or equal), float(not small))
         least, most = value.bounds if self.inclusive else UNBOUNDED  # nothing is beyond them
-        sides = [] if self.low <= least else [(value.p_above(self.low), value.p_below(self.low))]
-        sides += [] if self.high >= most else [(value.p_below(self.high), value.p_above(self.high))]
+        low, high = self.low, self.high
+        if self.inclusive:  # a part without error may lie on the limit
+            low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+        sides = [] if self.low <= least else [(value.p_above(low), value.p_below(low))]
+        sides += [] if self.high >= most else [(value.p_below(high), value.p_above(high))]
         inner = max((inner for inner, _ in sides), default=0.0)
         outer = min(1.0, 2 * min((outer for _, outer in sides), default=1.0))
         small_p = max(value.p_above(-self.least), value.p_below(self.least)) if self.least else 1.0

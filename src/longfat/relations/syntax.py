@@ -292,10 +292,9 @@ def limits_of_ratio(sign: Comparator) -> Limits:
 
 def _slack(left: Expression, number: float) -> float:
     """Return the margin of a bound: half an event for counts, 1 % for a ratio of at least or at most 1, else none."""
-    if isinstance(left, Rank):
-        return HALF
-    if _counts(left):
-        return HALF if isinstance(left, Count) or (number and number == round(number)) else 0.0
+    if _counts(left) or isinstance(left, Rank):
+        own = isinstance(left, Rank | Count)  # of the study, not of a run: 0 has a margin, too
+        return HALF if number == round(number) and (number or own) else 0.0
     return NO_DIFFERENCE if isinstance(left, Binary) and left.operator == "/" and number == 1 else 0.0
 
 

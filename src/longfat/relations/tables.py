@@ -110,5 +110,6 @@ def _numbered(path: Path, rows: tuple[Row, ...]) -> tuple[Row, ...]:
                 except ValueError:
                     number = math.nan
                 if not math.isfinite(number) or (name == ERROR and number <= 0):
-                    raise TableError(f"{path.name}, line {row.line}: {name} is {text!r}, not a number")
+                    kind = "a number above 0" if name == ERROR else "a number"
+                    raise TableError(f"{path.name}, line {row.line}: {name} is {text!r}, not {kind}")
     return rows

@@ -353,7 +353,7 @@ def judged(node: Expression, at: At) -> Judged:
             sign, level = node.sign, node.level
             return tally(found, level, sign[0] == ">", lambda mean: RELATIONS[sign](significant(mean), level))
         case Extreme():
-            each = tuple(judged(node.of, one) for one in _inner(node, at))
+            each = tuple(_sure(judged(node.of, one)) for one in _inner(node, at))
             return (Widest if node.kind == "max" else Narrowest)(each, each[0].bounds)
         case Spread():
             inner = _inner(node, at)
@@ -371,3 +371,8 @@ def _inner(node: Extreme | Count | Spread, at: At) -> list[At]:
         name = node.factor if isinstance(node, Spread) else node.loop.variable
         raise NoValue(f"the lock has none of the values of {name!r}")
     return found
+
+
+def _sure(found: Judged) -> Judged:
+    """Return a value without error without its sisters' prior."""
+    return dataclasses.replace(found, strata={}) if isinstance(found, Estimate) and found.exact else found

@@ -198,9 +198,8 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
     if plan.manifest_sha256 not in ("", folder.digest(MANIFEST)):
         hint = f"`longfat run {folder.name}` makes new ones; runs that did not change are kept"
         raise StudyError("the manifest has changed since these runs", where=str(folder.path / MANIFEST), hint=hint)
-    if target.exists() and not (target.suffix == ".zip" and target.is_file()):
-        hint = "give a new name, or one of a plain file that ends in .zip"
-        raise StudyError("a file that may not be a package is not replaced", where=str(target), hint=hint)
+    if target.suffix != ".zip" or (target.exists() and not target.is_file()):
+        raise StudyError("a package is a plain file whose name ends in .zip", where=str(target))
     dataset = load_dataset(results)
     verdicts = read_verdicts(results, folder.path)
     if missing := [name for name in _NEEDED if not (results / name).exists()]:
