@@ -136,8 +136,8 @@ class Widest:
 
     @property
     def sd(self) -> float | None:
-        """None: a maximum has no deviation."""
-        return None
+        """The deviation of the estimate with this value; None if it has none."""
+        return next(one.sd for one in self.of if one.value == self.value)
 
     @property
     def exact(self) -> bool:

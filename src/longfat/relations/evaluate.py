@@ -240,5 +240,5 @@ def _decided(part: Compared, level: float) -> Evidence:
         confidence=significant(decision.confidence),
         limit_low=bounds[0],
         limit_high=bounds[1],
-        median=isinstance(found, Median),
+        median=all(isinstance(one, Median) for one in (found.of if isinstance(found, Widest) else (found,))),
     )
