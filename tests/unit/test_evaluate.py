@@ -121,6 +121,9 @@ def test_each_number_of_a_card_opens_its_runs_in_the_explorer_of_the_cards_repor
     assert {(tmp_path / "cards" / unquote(page)).exists() for page, _ in links} == {True}
     assert {runs for _, runs in links} == {"#explore=&amp;runs=0123abcd"}
     assert len(links) >= len(document.rows) * len(document.columns)
+    write_card(card, tmp_path / "another.json")
+    with pytest.raises(RigError, match="the card is of 'my algorithm'"):
+        read_cards(tmp_path)
 
 
 def test_the_committed_table_is_that_of_the_committed_cards(folder: StudyFolder, document: CardDocument) -> None:

@@ -91,6 +91,8 @@ def test_two_rows_of_one_run_are_merged_in_either_order() -> None:
         ('"repetition":1', '"repetition":true', 2),
         ('"seconds":0.0', '"seconds":NaN', 2),
         ('"measured":"', '"measured":5,"reason":"', 2),
+        ('"measured":"', '"measured":null,"reason":"', 2),  # with values
+        ('"values":{', '"values":{"goodput@00000000[]":1,', 2),  # a second spelling
         ('"values":{', '"values":{"goodput@00000000":1e999,', 2),
         ('"values":{', '"values":' + "[" * 20000 + "{", 2),
         ('"spec":', '"sepc":', 2),
@@ -185,6 +187,7 @@ def test_evidence_of_another_checkout_is_merged_and_a_contradiction_writes_nothi
         (r'"made":"', '"made":"0', r"1 x paper: runs of a combination \(0\w+\) that the baseline does not list"),
         (r"drop_ratio@\w{8}", "drop_ratio@00000000", r"1 x values of metric drop_ratio by another definition \(0+\)"),
         (r"drop_ratio@", "fall_ratio@", "1 x values of metric fall_ratio, which does not exist"),
+        (r"(drop_ratio@[^:]*:)[\d.]+", r"\1-9", "1 x values of metric drop_ratio outside its bounds"),
     ],
 )
 def test_rows_and_values_that_do_not_count_are_left_out_by_name(
@@ -195,6 +198,14 @@ def test_rows_and_values_that_do_not_count_are_left_out_by_name(
     words, exclusions = judged(tmp_path, evidence_study)
     assert len(exclusions) == 1 and re.fullmatch(exclusion, exclusions[0])
     assert words["halves"] not in ("reproduced", "not reproduced") and words["window-limits"] == "reproduced"
+
+
+def test_rows_of_equal_measurements_with_different_values_do_not_count(evidence_study: Path, tmp_path: Path) -> None:
+    path = file_of(evidence_study, "delay")
+    text = re.sub(r'"measured":"\w+"', '"measured":"00"', path.read_text())
+    path.write_text(text.replace("279.620264", "279.6", 1))
+    words, exclusions = judged(tmp_path, evidence_study)
+    assert words["window-limits"] == "undecided" and "equal measurements have different values" in exclusions[0]
 
 
 def test_runs_of_scenarios_that_the_study_has_changed_or_dropped_are_left_out_by_name(

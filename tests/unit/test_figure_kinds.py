@@ -47,15 +47,12 @@ experiments:
   - id: queues
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     hosts: {txqueuelen: "${txqueuelen}"}
-    flows:
-      - {name: stream1, from: client1, to: server, algorithm: standard, window: 8 MiB, duration: 1 s}
-    sweep:
-      product: {txqueuelen: [5, 100, 250]}
+    flows: [{name: stream1, from: client1, to: server, algorithm: standard, window: 8 MiB, duration: 1 s}]
+    sweep: {product: {txqueuelen: [5, 100, 250]}}
     repetitions: 2
   - id: direct
     topology: {kind: direct, rate: 1 Gbit/s}
-    flows:
-      - {name: stream1, from: client1, to: server, algorithm: "${algorithm}", window: 8 MiB, duration: 1 s}
+    flows: [{name: stream1, from: client1, to: server, algorithm: "${algorithm}", window: 8 MiB, duration: 1 s}]
     sweep: {product: {algorithm: [standard, highspeed]}}
     probes: {capture: [stream1]}
 """
@@ -64,16 +61,9 @@ FIGURES = """\
 format: 2
 study: small
 figures:
-  - bars: stacked
-    title: two flows and their sum
-    of: goodput[pairs, first=highspeed]
-    x: window in MiB
-    series: flow
-    names: {stream1: HighSpeed, stream2: Standard}
-    stacked: true
-    labels: {x: window (MiB), y: goodput (Mb/s)}
-    paper: no number stated
-    marks: [{value: 945, label: 945 Mb/s}]
+  - {bars: stacked, title: two flows and their sum, of: "goodput[pairs, first=highspeed]", x: window in MiB, series: flow,
+     names: {stream1: HighSpeed, stream2: Standard}, stacked: true, labels: {x: window (MiB), y: goodput (Mb/s)},
+     paper: no number stated, marks: [{value: 945, label: 945 Mb/s}]}
   - bars: gain
     title: gain over Standard TCP
     of: goodput[pairs, flow=stream1]

@@ -17,7 +17,7 @@ from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.evidence.collect import build_valid
 from longfat.metrics import METRICS
-from longfat.metrics.data import FlowRows, OutOfBounds
+from longfat.metrics.data import FlowRows, NoValue, OutOfBounds
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.registry import load_own_metrics, metric
 from longfat.system.errors import StudyError
@@ -117,6 +117,8 @@ def test_a_value_that_samples_take_past_a_bound_is_the_bound(value: float) -> No
 def test_a_value_far_outside_is_refused_with_the_bounds(value: float) -> None:
     with pytest.raises(OutOfBounds, match=r"jain is .*, outside its bounds 0.2 to 1"):
         METRIC.bounded(value)
+    with pytest.raises(NoValue, match="the value is nan"):
+        METRIC.bounded(float("nan"))
 
 
 def test_a_run_is_invalid_for_everything_when_one_value_that_the_study_reads_cannot_be(

@@ -139,6 +139,7 @@ def test_a_new_study_is_sound_without_a_warning(root: Path) -> None:
     before = path.read_bytes()
     assert call("new", "mine")[0] == 2
     assert path.read_bytes() == before, "a study that is there is not written over"
+    assert (call("new", "123")[0], call("check", "123")[0]) == (0, 0), "a name may be digits"
 
 
 @pytest.mark.parametrize("name", ["Mine", "../mine", "", "a b"])

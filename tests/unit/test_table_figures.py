@@ -37,20 +37,10 @@ figures:
     heading: TCP
     columns: "${cell} by table 1"
     paper: as there
-  - timeseries: rates
-    title: acknowledged rate of a flow
-    runs: one-drop
-    what: acknowledged_rate
-    interval: 100 ms
-    flows: {stream1: Standard TCP}
-    paper: no number stated
-  - timeseries: windows
-    title: windows of one flow
-    runs: delay, window=8 MiB
-    what: cwnd
-    also: [ssthresh, dwnd]
-    panels: algorithm
-    paper: no number stated
+  - {timeseries: rates, title: acknowledged rate of a flow, runs: one-drop, what: acknowledged_rate, interval: 100 ms,
+     flows: {stream1: Standard TCP}, paper: no number stated}
+  - {timeseries: windows, title: windows of one flow, runs: "delay, window=8 MiB", what: cwnd, also: [ssthresh, dwnd],
+     panels: algorithm, paper: no number stated}
 """
 FILES = {
     "rates.csv": "algorithm,rate\nstandard,10\nhighspeed,100\n,1000\n",

@@ -16,7 +16,7 @@ from longfat.cli.options import Every
 from longfat.cli.report import measured
 from longfat.cli.study import find_study, known_baselines
 from longfat.evidence.judged import evidence_of
-from longfat.evidence.store import EVIDENCE
+from longfat.evidence.store import EVIDENCE, baselines_with_evidence
 from longfat.plan.lockfile import LOCK, read_lock
 from longfat.relations.judge import VERDICTS, Verdict, read_verdicts
 from longfat.system.checksums import verify_checksums
@@ -84,8 +84,10 @@ def _side_of_evidence(text: str) -> Side:
         hint = f"there is evidence of {', '.join(stacks)}" if stacks else "give a results folder"
         raise StudyError(f"no evidence of stack {stack!r} is committed", where=text, hint=hint)
     found = evidence_of(study, known_baselines(), stack=stack)
-    judged = found.judged if found else ()
-    return f"{study.name}:{stack}", study.header.study, {item.verdict.claim: item.verdict for item in judged}
+    if found is None:
+        newest = baselines_with_evidence(study.path)[-1]
+        raise StudyError(f"no evidence of stack {stack!r} is in the newest baseline, {newest}", where=text)
+    return f"{study.name}:{stack}", study.header.study, {item.verdict.claim: item.verdict for item in found.judged}
 
 
 def _cell(word: str, number: str) -> Text:

@@ -115,6 +115,7 @@ def fill_study(
     complete = True
     for batch in todo:
         if wanted.budget is not None and time.monotonic() - begun > wanted.budget:
+            say(console, "the budget is used up; the rest is still missing")
             break
         plan = build_plan(folder.study, profile=wanted.profile, stack=wanted.stack, pins=backend.pins(), chosen=batch)
         complete &= _run_batch(folder, plan, backend, baseline, wanted.jobs, console)
@@ -168,4 +169,6 @@ def _run_batch(
         summary = execute_runs(plan.runs, backend, results, jobs, console)
         build_valid(results.path, folder)
         gained = add_results(results.path, folder, baseline.name, console)
+    if not gained:
+        say(console, "nothing was gained: these runs equal rows that were withdrawn")
     return gained > 0 and summary.failed == 0

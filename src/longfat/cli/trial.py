@@ -173,7 +173,7 @@ def manifest(trial: Trial, name: str) -> str:
     lines = [
         "# Made by `longfat try`; docs/own-study.md explains this file, `longfat check --keys` prints every key.",
         "format: 2",
-        f"study: {name}",
+        f'study: "{name}"',
         f"title: {trial.title}",
         "algorithms:",
         *(f"  {own}: {{{_algorithm(given)}}}" for own, given in trial.kernels.items()),
@@ -267,7 +267,7 @@ def _program(name: str, trial: Trial, sender: int) -> str:
 def figures(trial: Trial, name: str) -> str:
     """Return the text of figures.yaml: goodput by a factor, or else the congestion windows over time."""
     experiment = "together" if trial.together else "alone"
-    lines = ["format: 2", f"study: {name}"]
+    lines = ["format: 2", f'study: "{name}"']
     if not trial.kernels:
         return "\n".join([*lines, "figures: []", ""])
     if factor := next(iter(trial.factors), None):

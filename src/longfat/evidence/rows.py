@@ -135,7 +135,10 @@ class Row:
                 raise KeyError(key) from error
             raise ValueError(f"{key} is {first['input']!r}: {first['msg']}") from error
         for name in row.values:
-            ValueKey.read(name)
+            if str(ValueKey.read(name)) != name:
+                raise ValueError(f"values has {name!r}, which is written {str(ValueKey.read(name))!r}")
+        if row.reason is not None and row.values:
+            raise ValueError("an invalid run has values")
         if (row.measured is None) == (row.reason is None):
             raise ValueError("a row needs either a digest of its measurements or the reason why it is invalid")
         return row

@@ -19,7 +19,7 @@ from longfat.dataset.load import Dataset, Run
 from longfat.evidence.rows import SPEC_DIGITS, Row, ValueKey
 from longfat.evidence.store import Place
 from longfat.metrics import METRICS
-from longfat.metrics.data import NoValue
+from longfat.metrics.data import NoValue, OutOfBounds
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.quantities import key_of
 from longfat.plan import PlannedRun, Scenario, scenarios_of
@@ -137,6 +137,13 @@ def ground_of(folder: Path, planned: Planned, rows: Iterable[Row], left_out: Cou
             reason = f"repetition {gap} is not in the evidence" if own else "not in the evidence"
             runs.append(Run(*absent, reason, factors=of.point.factors))
             continue
+        if _contradict(own):
+            left_out[f"{planned.profile}: runs of {name}, of which equal measurements have different values"] += len(
+                own
+            )
+            absent = (f"missing {name}", of.experiment, name, 1, planned.stack, "missing")
+            runs.append(Run(*absent, "its rows contradict each other", factors=of.point.factors))
+            continue
         for row in own:
             status = "ok" if row.measured else "invalid"
             fixed = (row.spec, of.experiment, name, row.repetition, planned.stack, status, row.reason)
@@ -152,6 +159,17 @@ def _gap(rows: Sequence[Row]) -> int | None:
     """
     numbers = [row.repetition for row in rows]
     return next((k for k in range(1, len(numbers) + 1) if numbers[k - 1] != k), None if numbers else 1)
+
+
+def _contradict(rows: Sequence[Row]) -> bool:
+    """Return whether rows with the same measurements have different values."""
+    first: dict[tuple[str, str], float | str] = {}
+    return any(
+        first.setdefault((row.measured, name), value) != value
+        for row in rows
+        if row.measured is not None
+        for name, value in row.values.items()
+    )
 
 
 def fault_of(row: Row, place: Place, planned: Planned | None, members: Mapping[str, object]) -> str | None:
@@ -177,6 +195,9 @@ def _computed(run: Run, row: Row, left_out: Counter[str]) -> Iterator[tuple[Hash
         if key.metric not in METRICS:
             left_out[f"values of metric {key.metric}, which does not exist"] += 1
         elif key.definition == definition_digest(METRICS[key.metric]):
-            yield what, value
+            try:
+                yield what, value if isinstance(value, str) else METRICS[key.metric].bounded(value)
+            except OutOfBounds:
+                left_out[f"values of metric {key.metric} outside its bounds"] += 1
         else:
             left_out[f"values of metric {key.metric} by another definition ({key.definition})"] += 1

@@ -94,12 +94,17 @@ class Metric:
         return self.bounded(float(value))
 
     def bounded(self, value: float) -> float:
-        """Clip a value that exceeds the bounds by no more than the slack. Raises OutOfBounds for any other."""
+        """Clip a value that exceeds the bounds by no more than the slack.
+
+        Raises OutOfBounds for any other, NoValue for one that is not a number or infinite.
+        """
         low, high = self.bounds
         if not math.isnan(value) and not low - BOUND_SLACK * abs(low) <= value <= high + BOUND_SLACK * abs(high):
             unit = f" {self.unit}" if self.unit else ""
             raise OutOfBounds(f"{self.name} is {value:.6g}{unit}, outside its bounds {low:g} to {high:g}{unit}")
-        return value if math.isnan(value) else min(max(value, low), high)
+        if not math.isfinite(value):
+            raise NoValue(f"the value is {value}")
+        return min(max(value, low), high)
 
     def points(self, data: RunData, flow: str | None, parameters: Mapping[str, float]) -> tuple[Point, ...]:
         """Return the points of one run. Raises NoValue with the reason."""

@@ -35,13 +35,15 @@ _NUMBER = re.compile(r"(?P<number>[^\s(*|]+)<!-- (?P<expression>\S[^\n]*?\]) -->
 
 
 def write_study_pages(one: Evidenced, modern: Evidenced | None) -> None:
-    """Write VERDICTS.md, if there is a run, and update README.md and notes.md of a study.
+    """Write VERDICTS.md, or remove it if there is no run, and update README.md and notes.md of a study.
 
     ``modern`` is its evidence of the modern stack. Raises StudyError for a faulty expression in a page.
     """
     if one.runs:
         (one.folder.path / PAGE).touch()
         _renew(one.folder.path / PAGE, lambda _: verdicts_page(one))
+    else:
+        (one.folder.path / PAGE).unlink(missing_ok=True)
     _renew(one.folder.path / README, lambda text: renewed(text, one, modern))
     _renew(one.folder.path / NOTES, lambda text: renewed(text, one, modern, NOTES))
 

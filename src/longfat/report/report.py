@@ -330,7 +330,10 @@ class Report:
         """Text and address of the files next to the page, from the results folder."""
         own = {"lock": "lock.json", "verdicts": "verdicts.json", "data": "dataset/", "raw records": "raw/"}
         found = {text: address for text, address in own.items() if (self.results / address).exists()}
-        if self.results.resolve().parent == (self.folder.path.parent.parent / "results").resolve():
+        if (
+            self.folder.has("README.md")
+            and self.results.resolve().parent == (self.folder.path.parent.parent / "results").resolve()
+        ):
             readme = f"../../experiments/{self.folder.name}/README.md"
             found["README of the study"] = quote(readme, errors="surrogateescape")
         return found

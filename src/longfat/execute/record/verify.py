@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,8 @@ def read_record(folder: Path) -> Record:
         if run["status"] not in ("ok", "failed"):
             raise RecordError(f"run.json has status {run['status']!r}, not ok or failed", where=where)
         place, seconds = run.get("node", ""), float(run["wall_seconds"])  # early records have no node
+        if not 0 <= seconds < math.inf:
+            raise RecordError(f"run.json has a wall time of {seconds} s", where=where)
         reason, attempt = run["reason"], run["attempt"]
         if not (isinstance(reason, str | None) and isinstance(attempt, int) and isinstance(place, str)):
             raise RecordError("run.json has a value of another type than docs/data.md states", where=where)

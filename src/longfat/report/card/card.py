@@ -135,6 +135,8 @@ def read_cards(folder: Path) -> dict[str, Card]:
             raise RigError(f"the card cannot be read: {place}: {first['msg'].lower()}", where=str(path)) from error
         except OSError as error:
             raise RigError(f"the card cannot be read: {error}", where=str(path)) from error
+        if card.algorithm != path.stem:
+            raise RigError(f"the card is of {card.algorithm!r}, not of its file's name", where=str(path))
         found[card.algorithm] = card
     return found
 

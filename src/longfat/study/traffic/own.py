@@ -56,7 +56,7 @@ def faults_of(given: str) -> Iterator[Problem]:
     elif given.endswith(".c") or "/" in given:
         if not path.is_file():
             yield Problem(given, None, "", "no such file", "give a C file with a congestion control, tcp_NAME.c")
-        elif not path.name.startswith("tcp_"):
+        elif not _FILE.fullmatch(path.name):
             yield Problem(given, None, "", "the file's name is not tcp_NAME.c", "NAME is the algorithm's `.name`")
     elif given not in CCAS:
         yield Problem("ALGORITHM", None, "", *unknown("algorithm", given, CCAS))

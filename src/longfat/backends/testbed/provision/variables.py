@@ -142,7 +142,11 @@ def write_example(folder: Path, environment: str, hosts: tuple[str, ...]) -> Pat
         before, mark, _ = text.partition("\nhosts:\n")
         workers = [_worker(number, match) for number, match in enumerate(found, 1) if match]
         text = before + mark + "".join(workers)
-    facts = {"owner": owner(), "key": _own_key(), "expires": f"{datetime.now(UTC) + timedelta(hours=8):%FT%H:00:00Z}"}
+    facts = {
+        "owner": json.dumps(owner()),
+        "key": json.dumps(_own_key(), ensure_ascii=False),
+        "expires": f"{datetime.now(UTC) + timedelta(hours=8):%FT%H:00:00Z}",
+    }
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(target, Template(text).substitute(facts), 0o600)
     return target
@@ -150,7 +154,7 @@ def write_example(folder: Path, environment: str, hosts: tuple[str, ...]) -> Pat
 
 def _worker(number: int, match: re.Match[str]) -> str:
     user, address, port = match.groups()
-    ssh = [f"address: {address}", f"user: {user or owner()}", *([f"port: {port}"] if port else [])]
+    ssh = [f'address: "{address}"', f'user: "{user or owner()}"', *([f"port: {port}"] if port else [])]
     return f"  worker{number}: {{role: worker, ssh: {{{', '.join(ssh)}}}}}\n"
 
 
