@@ -61,7 +61,7 @@ FIGURES = """\
 format: 2
 study: small
 figures:
-  - {bars: stacked, title: two flows and their sum, of: "goodput[pairs, first=highspeed]", x: window in MiB, series: flow,
+  - {bars: stacked, title: two flows and a sum, of: "goodput[pairs, first=highspeed]", x: window in MiB, series: flow,
      names: {stream1: HighSpeed, stream2: Standard}, stacked: true, labels: {x: window (MiB), y: goodput (Mb/s)},
      paper: no number stated, marks: [{value: 945, label: 945 Mb/s}]}
   - bars: gain
