@@ -68,15 +68,16 @@ def test_a_package_refuses_an_edited_file_by_name_and_report_rebuilds_it(
     assert call("package", "small").exit_code == 0
 
 
-@pytest.mark.parametrize(("file", "text"), [("claims.yaml", CLAIMS), ("study.yaml", MANIFEST)])
+@pytest.mark.parametrize(("file", "text", "then"), [("claims.yaml", CLAIMS, 0), ("study.yaml", MANIFEST, 2)])
 def test_no_package_is_made_from_verdicts_and_figures_of_another_study_file(
-    results: Path, file: str, text: str
+    results: Path, file: str, text: str, then: int
 ) -> None:
     path = results.parents[1] / "experiments/small" / file
     path.write_text(text + "# another\n", encoding="utf-8")
     refused = call("package", "small")
     assert (refused.exit_code, f"{path} (changed)" in refused.stderr) == (3, True), refused.output
     assert call("report", "small").exit_code == 0
+    assert call("package", "small").exit_code == then, "of another manifest are the runs, too"
 
 
 def test_an_edited_lock_makes_no_dataset(results: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -95,14 +94,6 @@ def test_results_that_lack_a_step_or_were_changed_are_not_packed(
     finally:
         report.write_bytes(page)
     assert not list(tmp_path.iterdir())
-
-
-def test_results_of_another_manifest_are_not_packed(finished: tuple[Path, StudyFolder], tmp_path: Path) -> None:
-    results, folder = finished
-    later = StudyFolder(shutil.copytree(folder.path, tmp_path / "later"))
-    (later.path / "study.yaml").write_text("# another\n", encoding="utf-8")
-    with pytest.raises(StudyError, match="the manifest has changed since these runs"):
-        pack(results, later, ROOT, tmp_path / "no.zip")
 
 
 def test_a_file_that_git_ignores_is_not_packed(tmp_path: Path) -> None:

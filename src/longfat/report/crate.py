@@ -194,14 +194,14 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
     Raises RigError if a step is missing, RecordError if a file was changed since it was made, StudyError if the
     manifest is not the one of the runs.
     """
-    plan = read_lock(results / "lock.json")
-    if plan.manifest_sha256 not in ("", folder.digest(MANIFEST)):
-        hint = f"`longfat run {folder.name}` makes new ones; runs that did not change are kept"
-        raise StudyError("the manifest has changed since these runs", where=str(folder.path / MANIFEST), hint=hint)
     if target.suffix != ".zip" or (target.exists() and not target.is_file()):
         raise StudyError("a package is a plain file whose name ends in .zip", where=str(target))
     dataset = load_dataset(results)
     verdicts = read_verdicts(results, folder.path)
+    plan = read_lock(results / "lock.json")
+    if plan.manifest_sha256 not in ("", folder.digest(MANIFEST)):
+        hint = f"`longfat run {folder.name}` makes new ones; runs that did not change are kept"
+        raise StudyError("the manifest has changed since these runs", where=str(folder.path / MANIFEST), hint=hint)
     if missing := [name for name in _NEEDED if not (results / name).exists()]:
         hint = f"`longfat reproduce {folder.name}` makes them"
         raise RigError(f"the results lack {', '.join(missing)}", where=str(results), hint=hint)
