@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from longfat.metrics.data import Connections, FlowRows, NoValue, Pings, inside
+from longfat.metrics.data import NoValue, Pings, WholeRun, inside
 from longfat.metrics.registry import metric
 
 
 @metric("%", "retransmitted segments", bounds=(0, 100))
-def resent(rows: FlowRows, connections: Connections) -> float:
+def resent(data: WholeRun) -> float:
     """Retransmitted segments in percent of all sent segments: retransmitted and delivered ones."""
-    again = [row["retrans_segments"] for row in rows]
-    delivered = sum(float(samples.delivered[-1]) for samples in connections)
-    if None in again or delivered <= 0:
-        raise NoValue("nothing was delivered, or no count of what was sent again")
-    total = float(sum(count for count in again if count is not None))
-    return 100 * total / (total + delivered)
+    again, delivered = data.at_end("retrans_total"), data.at_end("delivered_segments")
+    if delivered <= 0:
+        raise NoValue("nothing was delivered")
+    return 100 * again / (again + delivered)
 
 
 @metric("ms", "mean queueing delay", bounds=(0, np.inf))

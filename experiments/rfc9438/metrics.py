@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from longfat.metrics.data import Array, Connection, FlowRows, NoValue, Point, Points, Samples
+from longfat.metrics.data import Array, Connection, NoValue, Point, Points, Samples, WholeRun
 from longfat.metrics.epochs import epochs
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import CUBIC_BETA, CUBIC_C
@@ -124,22 +124,22 @@ def average_window(samples: Connection, since_us: float) -> float:
 
 
 @metric("", "average window, of Reno's for the same losses", bounds=(0, np.inf))
-def of_reno(rows: FlowRows, samples: Connection, since_us: float) -> float:
+def of_reno(data: WholeRun, samples: Connection, since_us: float) -> float:
     """Average window over sqrt(3 / (2 p)), RFC 9438's equation 3 for AIMD(1, 0.5); p is the run's own loss rate."""
-    return average_window(samples, since_us) / float(np.sqrt(1.5 / _loss_rate(rows, samples)))
+    return average_window(samples, since_us) / float(np.sqrt(1.5 / _loss_rate(data)))
 
 
 @metric("", "average window, of CUBIC's for the same losses", bounds=(0, np.inf))
-def of_cubic(rows: FlowRows, samples: Connection, since_us: float) -> float:
+def of_cubic(data: WholeRun, samples: Connection, since_us: float) -> float:
     """Average window over (C 3.7 / 1.2)^(1/4) (RTT / p)^(3/4), RFC 9438's equation 6; p is the run's own loss rate."""
     rtt_s = float(samples.min_rtt_us[-1]) / 1e6
-    law = (CUBIC_C * 3.7 / 1.2) ** 0.25 * (rtt_s / _loss_rate(rows, samples)) ** 0.75
+    law = (CUBIC_C * 3.7 / 1.2) ** 0.25 * (rtt_s / _loss_rate(data)) ** 0.75
     return average_window(samples, since_us) / law
 
 
-def _loss_rate(rows: FlowRows, samples: Samples) -> float:
+def _loss_rate(data: WholeRun) -> float:
     """Return retransmitted over delivered segments. Raises NoValue without a loss."""
-    again = sum(row["retrans_segments"] or 0 for row in rows)
+    again = data.at_end("retrans_total")
     if not again:
         raise NoValue("nothing was lost")
-    return again / float(samples.delivered[-1])
+    return again / data.at_end("delivered_segments")

@@ -47,6 +47,10 @@ def test_what_was_acknowledged_up_to_the_end_counts() -> None:
     assert samples.acked_by(np.array([150_000.0, 350_000.0, 900_000.0])).tolist() == [150_000, 500_000, 800_000]
 
 
+def test_a_counter_at_the_end_is_that_of_the_report() -> None:
+    assert data(*SAMPLES, END).at_end("bytes_acked") == 800_000
+
+
 def test_a_connection_between_two_samples_carries_bytes_and_has_no_window() -> None:
     found = data(END)
     assert METRICS["together"].of(found, None, {}) == pytest.approx(8 * 800_000 / 0.5e6)

@@ -203,6 +203,12 @@ class RunData:
             raise NoValue("no outstanding data or no RTT was recorded")
         return float(min(rtts))
 
+    def at_end(self, counter: str) -> float:
+        """Return a counter of ``sockets`` at the end of each connection, summed over the connections."""
+        table = self.dataset.sockets(self.run.run_id, None)
+        last = [own[-1] for own in rows_by(table["flow"], table["stream"]).values()]
+        return float(table[counter][last].sum())
+
     def flow_rows(self) -> Sequence[Row]:
         """Return the rows of ``flows``. Raises NoValue without a flow."""
         if not self.flows:
