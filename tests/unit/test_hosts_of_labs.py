@@ -141,6 +141,12 @@ def test_a_missing_host_and_a_missing_cable_are_named() -> None:
     row = lab(host("r", "router", "left", "right"), host("s", "sender", "left"), host("t", "receiver", "right"))
     with pytest.raises(RigError, match="s to t"):
         place(cable_spec(), row)
+    many = [host(f"s{k}", "sender", f"c{k}") for k in range(10)]  # ten factorial assignments
+    with pytest.raises(RigError, match="s9 to r"):
+        place(
+            dumbbell(10),
+            lab(host("r", "router", *(f"c{k}" for k in range(9)), "out"), *many, host("t", "receiver", "out")),
+        )
 
 
 def built(spec: RunSpec, own_us: dict[str, int]) -> BuiltRun:

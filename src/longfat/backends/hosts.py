@@ -21,6 +21,7 @@ from typing import Any
 
 from longfat.backends.collect import unpack
 from longfat.backends.protocol import Capabilities, Feature, Traits
+from longfat.backends.realtime import longest_s
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.testbed.connect.answers import understood
 from longfat.backends.testbed.connect.connection import Clock, Connections, drift_ns
@@ -72,7 +73,6 @@ TRAITS = {
         setup_s=6.0,
     )
 }
-MARGIN_S = 180.0  # time after the end of its traffic until a run counts as hung
 READY_S = 180.0  # an emulated machine builds a network in about ten seconds
 RESTORED_S = 60.0  # limit for the restoration of the hosts
 START_AFTER_NS = 1_500_000_000  # from the readiness of all hosts: enough for the message to reach every host
@@ -180,7 +180,17 @@ class HostsBackend:
     def run(self, spec: RunSpec, folder: Path) -> None:
         """Execute one run on the hosts, restore them, and write the raw files into ``folder``. Raises RigError."""
         placement, built = self._place(spec)
-        names = placement.taking_part()
+        with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as scratch:
+            archives = {name: Path(scratch) / f"{name}.tar" for name in placement.taking_part()}
+            hosts_used = self._measure(built, placement, archives, folder / "console.log")
+            join_parts(spec, {name: _unpacked(path) for name, path in archives.items()}, folder, built.shares_us)
+        (folder / "hosts.json").write_text(json.dumps(hosts_used, indent=1, sort_keys=True) + "\n")
+
+    def _measure(
+        self, built: BuiltRun, placement: Placement, archives: Mapping[str, Path], console: Path
+    ) -> dict[str, Any]:
+        """Execute one run, fetch each host's archive, and restore the hosts; return their description."""
+        names = tuple(archives)
         hosts = [self.inventory.host(name) for name in names]
         with Connections(hosts, self.inventory.folder, agent_code()) as connections:
             self._require_kernel(connections.builds)
@@ -193,18 +203,17 @@ class HostsBackend:
             _require_paths(built, trips_us, placement)
             start_ns = time.time_ns() + START_AFTER_NS
             connections.send("start", {name: start_ns + clocks[name].offset_ns for name in names})
-            connections.gather("measured", START_AFTER_NS / 1e9 + spec.end_us / 1e6 + MARGIN_S)
+            connections.gather("measured", START_AFTER_NS / 1e9 + longest_s(built.spec))
             connections.send("leave", dict.fromkeys(names))
-            connections.gather("done", READY_S)
+            connections.gather("done", longest_s(built.spec))
             clocks_after = _read_clocks(connections, names)
-            with tempfile.TemporaryDirectory(prefix=".parts-", dir=folder) as scratch:
-                parts = {name: _collect_files(connections, name, Path(scratch) / name) for name in names}
-                join_parts(spec, parts, folder, built.shares_us)
+            for name, archive in archives.items():
+                with archive.open("wb") as file:
+                    connections.collect(name, file)
             connections.ask("end", RESTORED_S)
-            (folder / "console.log").write_text(connections.consoles())
+            console.write_text(connections.consoles())
         _require_steady(clocks, clocks_after)
-        hosts_used = {name: self._describe(name, clocks[name], placement, trips_us) for name in names}
-        (folder / "hosts.json").write_text(json.dumps(hosts_used, indent=1, sort_keys=True) + "\n")
+        return {name: self._describe(name, clocks[name], placement, trips_us) for name in names}
 
     def _require_kernel(self, builds: Mapping[str, str]) -> None:
         if others := [name for name, build in builds.items() if build != self.facts[name]["build"]]:
@@ -295,12 +304,12 @@ def _require_steady(before: Mapping[str, Clock], after: Mapping[str, Clock]) -> 
             raise RigError(f"its clock moved by {moved / 1e6:.1f} ms from this machine's clock in the run", where=name)
 
 
-def _collect_files(connections: Connections, name: str, target: Path) -> Path:
-    """Unpack a host's raw files into ``target``, and return it."""
-    with tempfile.TemporaryFile(dir=target.parent) as archive:
-        connections.collect(name, archive)
-        archive.seek(0)
-        unpack(archive, target)
+def _unpacked(archive: Path) -> Path:
+    """Unpack a host's raw files beside their archive, which is removed; return their folder."""
+    target = archive.with_suffix("")
+    with archive.open("rb") as file:
+        unpack(file, target)
+    archive.unlink()
     return target
 
 

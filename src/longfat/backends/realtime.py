@@ -22,6 +22,7 @@ from longfat.backends.protocol import BEYOND_KERNELS, FEATURES, Capabilities, Fe
 from longfat.backends.registry import Say, refused_features
 from longfat.backends.virtual import open_virtual
 from longfat.guest.host_kernel import HostKernel, ask_kernel
+from longfat.guest.processes import drain_s
 from longfat.spec.runspec import Program, RunSpec, Web
 from longfat.system.errors import RigError
 from longfat.system.scratch import scratch_in
@@ -45,7 +46,8 @@ TRAITS = {
     "mininet": Traits(clock="real", kernel="machine", can=_CAN, setup_s=2.0),
     "containernet": Traits(clock="real", kernel="machine", can=_CAN | {Feature.IMAGES}, setup_s=2.0),
 }
-MARGIN_S = 180.0  # time after the end of its traffic until a run counts as hung
+MARGIN_S = 180.0  # to build the network, and to end
+CAPTURE_COST = 5  # seconds to read a second of capture: 10 Gbit/s are 1.2 million packets/s, of which it reads 250,000
 DOCKER_SOCKET = Path("/run/docker.sock")
 DOCKER_TIMEOUT_S = 5.0
 PYTHON = ("/usr/bin/python3", "-I", "-S", "/code/longfat/guest/container_init.py")
@@ -98,7 +100,7 @@ class RealtimeBackend:
         ):
             (task / "raw").mkdir()
             (task / "spec.json").write_text(spec.to_json())
-            run_enclosed(self._command(task), task, spec.end_us / 1e6 + MARGIN_S)
+            run_enclosed(self._command(task), task, longest_s(spec))
             if not (task / "raw" / "outcome.json").is_file():
                 raise RigError(f"the run ended without an outcome\n{tail(read_text(task / 'console.log'))}")
             collect(task / "raw", folder)
@@ -114,6 +116,12 @@ class RealtimeBackend:
             binds |= {"containernet": self.containernet, "docker": Path(shutil.which("docker") or "/usr/bin/docker")}
         image = f"longfat-host:{self.image_digest[:12]}"
         return enclose(self.root, task, [*PYTHON, image], all_processes=True, binds=binds)
+
+
+def longest_s(spec: RunSpec) -> float:
+    """Return the seconds after which a run in real time counts as hung."""
+    reading = CAPTURE_COST if spec.probes.capture else 0
+    return (1 + reading) * spec.end_us / 1e6 + drain_s(spec) + MARGIN_S
 
 
 def open_backend(name: str, say: Say) -> RealtimeBackend:

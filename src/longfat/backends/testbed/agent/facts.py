@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.guest.host_kernel import ask_kernel
+from longfat.guest.sysctls import GuestError
 
 NICS = "/usr/local/sbin/longfat-nics"  # infra/ansible/roles/data_plane
 PROGRAMS = {
@@ -73,26 +74,32 @@ def sysctl_names() -> list[str]:
 
 
 def cards() -> dict[str, dict[str, Any]]:
-    """Return the cards of the data plane by link; empty on an unprepared host."""
-    try:
-        done = subprocess.run([NICS, "find"], capture_output=True, text=True, check=False)
-        found = json.loads(done.stdout)
-    except (OSError, ValueError):
+    """Return the cards of the data plane by link; empty on an unprepared host. Raises GuestError if one is missing."""
+    if not Path(NICS).exists():
         return {}
+    found = json.loads(_output([NICS, "find"]))
     return {link: card(name) for link, name in found.items()}
 
 
 def card(name: str) -> dict[str, Any]:
-    """Return name, hardware address and limits of a card; ``speed_bps`` is None if its driver does not report it."""
-    done = subprocess.run(["ip", "-json", "-details", "link", "show", "dev", name], capture_output=True, check=True)
-    (facts,) = json.loads(done.stdout)
+    """Return name, hardware address and limits of a card; ``speed_bps`` is None if its driver does not report it.
+
+    Raises GuestError if there is no such card.
+    """
+    (facts,) = json.loads(_output(["ip", "-json", "-details", "link", "show", "dev", name]))
     return {
         "card": name,
         "address": facts["address"],
         "max_mtu_bytes": facts.get("max_mtu") or 65535,
-        "carrier": facts.get("operstate") in ("UP", "UNKNOWN"),
         "speed_bps": speed_bps(Path("/sys/class/net") / name / "speed"),
     }
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise GuestError(done.stderr.strip() or f"{command[0]} ended with status {done.returncode}")
+    return done.stdout
 
 
 def speed_bps(file: Path) -> int | None:

@@ -38,6 +38,7 @@ from longfat.system.locks import hold
 from longfat.system.parent import end_with_parent
 
 SILENCE_S = 30.0  # the commanding machine sends a message every five seconds
+CLAIM_S = SILENCE_S + restore.PATIENCE_S  # until the agent of a lost connection has left
 STATE = Path("/run/longfat")
 CHILD = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
@@ -127,14 +128,12 @@ class Agent:
             subprocess.SubprocessError,
         ) as error:
             send({"failed": f"{type(error).__name__}: {error}"})
+        self._heard = time.monotonic()  # an archive may take longer than SILENCE_S
 
     def _prepare(self, order: dict[str, Any]) -> None:
         """Claim this host for one run, and start its part."""
         STATE.mkdir(mode=0o700, exist_ok=True)
-        try:
-            self._claim.enter_context(hold(STATE / "lock", wait=False))
-        except BlockingIOError as error:
-            raise GuestError("another run uses this host") from error
+        self._claim_host()
         for left in self.folder.parent.glob("*/order.json"):  # left by a killed agent
             shutil.rmtree(left.parent, ignore_errors=True)
         restore.restore(self._state)
@@ -154,6 +153,18 @@ class Agent:
         )
         assert self._child.stdout is not None
         self._selector.register(self._child.stdout.fileno(), selectors.EVENT_READ, Lines(pass_through))
+
+    def _claim_host(self) -> None:
+        """Lock this host for one run. Raises GuestError if another run holds it for longer than CLAIM_S."""
+        end = time.monotonic() + CLAIM_S
+        while True:
+            try:
+                self._claim.enter_context(hold(STATE / "lock", wait=False))
+                return
+            except BlockingIOError as error:
+                if time.monotonic() > end:
+                    raise GuestError("another run uses this host") from error
+                time.sleep(1.0)
 
     def _pass_on(self, text: str) -> None:
         if self._child is None or self._child.stdin is None:

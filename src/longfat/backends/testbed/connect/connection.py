@@ -28,6 +28,7 @@ BEAT_S = 5.0  # interval of the messages that show a host that this machine is a
 CONNECT_S = 20
 GREETING_S = 60.0  # an emulated machine takes seconds to start Python
 ANSWER_S = 120.0
+ARCHIVE_S = 1800.0  # to pack tens of gigabytes of captures
 CHUNK = 1 << 16
 MAX_LINE = 8 << 20  # settings of a few hundred nodes
 SLOWEST_BYTES_PER_S = 20_000
@@ -43,7 +44,7 @@ folder = Path(tempfile.mkdtemp(prefix="run-", dir="/var/lib/longfat"))
 source = open(0, "rb", closefd=False)
 try:
     (folder / "code.zip").write_bytes(source.read(int(source.readline())))
-except OSError:
+except BaseException:
     shutil.rmtree(folder)
     raise
 sys.path.insert(0, str(folder / "code.zip"))
@@ -294,7 +295,7 @@ class Connections:
     def collect(self, name: str, target: IO[bytes]) -> None:
         """Write the tar archive of a host's part to ``target``. Raises HostFailed."""
         self._open[name].send("collect")
-        size = self.gather("collect", ANSWER_S, [name])[name]
+        size = self.gather("collect", ARCHIVE_S, [name])[name]
         self._open[name].pour(size, target, self.beat)
 
     def consoles(self) -> str:

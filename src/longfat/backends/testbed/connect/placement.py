@@ -7,13 +7,13 @@ the end hosts. Each link between two hosts has its own cable; a link within a ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from longfat.backends.testbed.inventory import Inventory
 from longfat.spec.gates.behaviour import RTT_ALLOWANCE_US, RTT_TOLERANCE
 from longfat.spec.network import Port, ports, route
-from longfat.spec.runspec import Link, RunSpec
+from longfat.spec.runspec import Link, Node, RunSpec
 from longfat.system.errors import RigError
 
 
@@ -41,30 +41,62 @@ def place(spec: RunSpec, inventory: Inventory) -> Placement:
         if len(there) < needed:
             raise RigError(f"the run needs {needed} {role} host(s), the lab has {', '.join(there) or 'none'}")
     lacking: set[str] = set()
-    for hosts in _assignments(spec, inventory, 0, {}):
-        cables = _lay_cables(spec, inventory, hosts, lacking)
+    nodes = sorted(spec.nodes, key=lambda node: node.role != "router")  # then each end's cables are known at once
+    found = _place_rest(spec, inventory, nodes, Placement({}, {}), lacking, set())
+    if found is None:
+        raise RigError(f"the lab lacks a cable for the run: {', '.join(sorted(lacking))}")
+    hosts = {node.name: found.hosts[node.name] for node in spec.nodes}
+    return Placement(hosts, dict(sorted(found.cables.items())))
+
+
+def _place_rest(
+    spec: RunSpec, inventory: Inventory, nodes: Sequence[Node], placed: Placement, lacking: set[str], dead: set[object]
+) -> Placement | None:
+    """Return the first placement of all nodes that continues ``placed``, or None.
+
+    ``dead`` has what the rest of a fruitless attempt depended on; missing cables are added to ``lacking``.
+    """
+    hosts, rest = placed.hosts, nodes[len(placed.hosts) :]
+    if not rest:
+        return placed
+    left = {node.name for node in rest}
+    near = {name for link in spec.links for name in (link.a.node, link.b.node) if left & {link.a.node, link.b.node}}
+    state = (
+        len(rest),
+        frozenset(hosts.values()),
+        frozenset((name, hosts[name]) for name in near & hosts.keys()),
+        frozenset(placed.cables.values()),
+    )
+    if state in dead:
+        return None
+    for host in _candidates(rest[0], inventory, hosts):
+        with_host = hosts | {rest[0].name: host}
+        cables = _lay_cables(spec, inventory, with_host, placed.cables, lacking)
         if cables is not None:
-            return Placement(hosts, cables)
-    raise RigError(f"the lab lacks a cable for the run: {', '.join(sorted(lacking))}")
+            found = _place_rest(spec, inventory, nodes, Placement(with_host, cables), lacking, dead)
+            if found is not None:
+                return found
+    dead.add(state)
+    return None
 
 
-def _assignments(spec: RunSpec, inventory: Inventory, number: int, taken: dict[str, str]) -> Iterator[dict[str, str]]:
-    if number == len(spec.nodes):
-        yield dict(taken)
-        return
-    node = spec.nodes[number]
-    routers = [host for host in inventory.hosts if host.role == "router"] or inventory.hosts
-    ends = (host for host in inventory.hosts if host.role == node.role and host.name not in taken.values())
-    for host in routers if node.role == "router" else ends:
-        yield from _assignments(spec, inventory, number + 1, taken | {node.name: host.name})
+def _candidates(node: Node, inventory: Inventory, hosts: Mapping[str, str]) -> list[str]:
+    """Return the hosts that may have the node."""
+    if node.role == "router":
+        return [host.name for host in inventory.hosts if host.role == "router"] or [
+            host.name for host in inventory.hosts
+        ]
+    return [host.name for host in inventory.hosts if host.role == node.role and host.name not in hosts.values()]
 
 
-def _lay_cables(spec: RunSpec, inventory: Inventory, hosts: dict[str, str], lacking: set[str]) -> dict[int, str] | None:
-    """Return a cable for each link between two hosts, or None after adding the missing cables to ``lacking``."""
-    cables: dict[int, str] = {}
+def _lay_cables(
+    spec: RunSpec, inventory: Inventory, hosts: Mapping[str, str], laid: Mapping[int, str], lacking: set[str]
+) -> dict[int, str] | None:
+    """Return ``laid`` and a cable for each other link between two placed hosts; None if one is missing."""
+    cables = dict(laid)
     for number, link in enumerate(spec.links):
-        one, other = hosts[link.a.node], hosts[link.b.node]
-        if one != other:
+        one, other = hosts.get(link.a.node), hosts.get(link.b.node)
+        if number not in cables and one and other and one != other:
             free = [cable for cable in inventory.cables(one, other) if cable not in cables.values()]
             if not free:
                 lacking.add(f"{one} to {other}")
