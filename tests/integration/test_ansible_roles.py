@@ -90,7 +90,6 @@ def settings(machine: DebianMachine) -> dict[str, str]:
         "tso": machine.ask(f"ethtool -k {card} | grep ^tcp-segmentation-offload"),
         "gro": machine.ask(f"ethtool -k {card} | grep ^generic-receive-offload"),
         "rx": machine.ask(f"ethtool -g {card} | grep ^RX: | tail -1").split()[1],
-        "forward": machine.ask("sysctl --values net.ipv4.ip_forward"),
         "arp": machine.ask("sysctl --values net.ipv4.conf.all.arp_announce"),
         "chrony": machine.ask("chronyc -n sources | grep -c 192.168.127.1"),
     }
@@ -102,7 +101,6 @@ SET = {
     "tso": "tcp-segmentation-offload: off",
     "gro": "generic-receive-offload: off",
     "rx": "4096",
-    "forward": "1",
     "arp": "2",
     "chrony": "1",
 }

@@ -305,7 +305,7 @@ def _require_steady(before: Mapping[str, Clock], after: Mapping[str, Clock]) -> 
 
 
 def _unpacked(archive: Path) -> Path:
-    """Unpack a host's raw files beside their archive, which is removed; return their folder."""
+    """Unpack a host's raw files next to their archive, which is removed; return their folder."""
     target = archive.with_suffix("")
     with archive.open("rb") as file:
         unpack(file, target)

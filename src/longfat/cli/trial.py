@@ -45,7 +45,7 @@ class Trial:
     @property
     def names(self) -> dict[str, str]:
         """The algorithms, C files and folders of programs, by their names in the manifest."""
-        return {Path(given).stem.removeprefix("tcp_"): given for given in self.algorithms}
+        return {Path(given).name.removesuffix(".c").removeprefix("tcp_"): given for given in self.algorithms}
 
     @property
     def programs(self) -> dict[str, str]:

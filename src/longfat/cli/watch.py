@@ -173,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         answer = answers.get(path[len(self.address) :]) if path.startswith(self.address) else None
         try:
             kind, body = answer() if answer else ("", b"")
-        except OSError:  # no report yet
+        except (OSError, ValueError, KeyError):  # no report yet, or a run's table that cannot be read
             kind, body = "", b""
         self.send_response(200 if kind else 404)
         self.send_header("Content-Type", f"{kind or 'text/plain'}; charset=utf-8")

@@ -31,11 +31,6 @@ variable "hosts" {
     router   = { role = "router" }
     sender   = { role = "sender" }
   }
-
-  validation {
-    condition     = length(var.hosts) >= 2
-    error_message = "At least a sender and a receiver are needed."
-  }
 }
 
 variable "plan" {

@@ -185,8 +185,7 @@ class Connection:
         reason = next((reason for pattern, reason in KNOWN_FAULTS if re.search(pattern, text)), "the host is lost")
         tail = "\n".join(text.strip().splitlines()[-TAIL_LINES:])
         attempt = shlex.join([*ssh_options(self.host, self._lab), "true"])
-        hint = f"longfat lab up ENVIRONMENT --lab {self._lab.name} restores the lab's hosts; try: {attempt}"
-        return HostFailed(f"{reason}\n{tail}".strip(), where=self.host.name, hint=hint)
+        return HostFailed(f"{reason}\n{tail}".strip(), where=self.host.name, hint=f"try: {attempt}")
 
 
 def _begin() -> None:

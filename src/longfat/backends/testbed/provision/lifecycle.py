@@ -50,6 +50,7 @@ from longfat.backends.testbed.provision.variables import (
 )
 from longfat.builds.kernel import build_kernel
 from longfat.builds.kernel_targets import X86_64
+from longfat.builds.programs import require_programs
 from longfat.system.cache import cache_folder
 from longfat.system.errors import RigError, StudyError
 from longfat.system.files import file_sha256, write_whole
@@ -62,6 +63,7 @@ LOOK = "preflight"  # tag of the tasks that check whether a machine can be prepa
 GENERATED = (PLAN, CHOSEN, GIVEN, INVENTORY, ANSIBLE_INVENTORY, KNOWN_HOSTS, STATE, f"{STATE}.backup")
 ROOT = Path(__file__).resolve().parents[5]
 CODE = ("src", "kernels", "images", "pyproject.toml", "requirements.lock", "requirements-cluster.lock", "LICENSE")
+SSH = {"ssh": "openssh-client", "ssh-keygen": "openssh-client"}
 KERNEL_FILES = ("kernel.json", "linux")
 Say = Callable[[str], None]
 
@@ -96,6 +98,7 @@ def prepare(lab: Lab, say: Say, workers: int, life: timedelta | None, now: datet
     assert lab.environment is not None
     if re.search(r"\s", str(lab.folder)):
         raise StudyError("ssh takes no path with a blank", where=str(lab.folder), hint="set LONGFAT_LABS")
+    require_programs(SSH, "labs")
     if lab.environment == EXISTING:
         if workers or life:
             where = "--workers" if workers else "--max-hours, --max-cost"

@@ -9,7 +9,7 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -86,12 +86,13 @@ def give_variables(folder: Path, module: Path, life: timedelta | None, now: date
     """
     source = read_variables(folder)
     chosen = read_json(folder / CHOSEN)
-    _check_names(source, module, chosen)
+    declared = _check_names(source, module, chosen)
     if life is not None:
         chosen[EXPIRES] = f"{now + life:%Y-%m-%dT%H:%M:%SZ}"
         write_whole(folder / CHOSEN, json.dumps(chosen, indent=2) + "\n", 0o600)
     ceiling = chosen.pop(EXPIRES, None)
-    values = {**chosen, **source.data}
+    own = re.sub("[^a-z0-9-]+", "-", f"lf-{folder.name}".lower())[:16]  # two labs fit into one project
+    values = {**({"name": own} if "name" in declared else {}), **chosen, **source.data}
     tags = values.get("tags")
     if isinstance(tags, dict) and isinstance(tags.get("expires"), str | None):
         ends = [end for end in (tags.get("expires"), ceiling) if end]
@@ -103,7 +104,8 @@ def give_variables(folder: Path, module: Path, life: timedelta | None, now: date
     write_whole(folder / GIVEN, json.dumps(values, indent=2) + "\n", 0o600)
 
 
-def _check_names(source: Source, module: Path, chosen: Mapping[str, Any]) -> None:
+def _check_names(source: Source, module: Path, chosen: Mapping[str, Any]) -> Collection[str]:
+    """Return the names of the module's variables. Raises StudyError if one is missing or unknown."""
     text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(module.glob("*.tf")))
     declared = dict(re.findall(r'^variable "(\w+)" {\n(.*?)^}', text, flags=re.MULTILINE | re.DOTALL))
     required = {name for name, body in declared.items() if not re.search(r"^  default\s*=", body, flags=re.MULTILINE)}
@@ -111,6 +113,7 @@ def _check_names(source: Source, module: Path, chosen: Mapping[str, Any]) -> Non
     for name in sorted(source.data.keys() - declared.keys()):
         findings.append(Finding((name,), "unknown variable", nearest(name, declared)))
     refuse(source, findings, f"wrong variables of environment {module.name}")
+    return declared
 
 
 def read_json(path: Path) -> dict[str, Any]:
