@@ -46,7 +46,7 @@ def again(
     at: Annotated[CapturePoint, typer.Option(help="place of the capture")] = "sender",
     sample: Annotated[
         str | None,
-        typer.Option(help=f"number of runs of the evidence, or a percentage, at least 20 runs (default: {SHARE})"),
+        typer.Option(help=f"number of runs, or a percentage of the evidence, then at least 20 (default: {SHARE})"),
     ] = None,
     sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
     budget: Budget = None,

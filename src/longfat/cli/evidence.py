@@ -45,7 +45,7 @@ def identify_unknown(
     begun = time.monotonic()
     folder = find_study(name)
     folder.check()
-    (one,) = _named("unknown", [unknown], folder.header.unknowns, "UNKNOWN")
+    (one,) = _named("setting", [unknown], folder.header.unknowns, "UNKNOWN")
     chosen = _named("claim", claims, {claim.id: claim for claim in folder.claims}, "--claims")
     if not claims or not at:
         raise StudyError("no claims or no values are named", where="--claims, --values")

@@ -48,6 +48,9 @@ def study_path(name: str) -> Path:
             if has_controls(folder.resolve().name) or "\n" in folder.resolve().name:
                 raise StudyError(f"the folder's name has control characters: {folder.resolve().name!r}", where=name)
             return folder
+    for folder in (*named, given) if name else ():
+        if folder.is_dir() and not any(folder.glob(f"*/{MANIFEST}")):
+            raise StudyError(f"the folder has no {MANIFEST}", where=str(folder))
     known = study_names()
     inner = [other for other in known if other.endswith(f"/{name}")]
     collected = [other for other in known if other.startswith(f"{name}/")]

@@ -53,7 +53,7 @@ def verdicts(out: Output, studies: Studies = None, stack: Stack = None, every: E
             if folder.headlines and known and (studies or every):
                 print_headlines(without_runs(folder, known[-1].name).headlines, out)
     total = {name: {word: sum(one.counts[name][word] for one in having) for word in WORDS} for name in CATEGORIES}
-    if len(having) != 1:
+    if len(folders) > 1:
         say(out, f"all studies: {_sentence(total) if having else 'no evidence is committed yet'}")
         for which, share in shares(total).items():
             if share.testable:

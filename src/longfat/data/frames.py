@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from longfat.dataset.columns import FACTOR_PREFIX, SENTINELS, STATES, TABLES, meaning, runs_schema, unit
+from longfat.dataset.load import no_dataset
 from longfat.relations.judge import Verdict
 from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size, read_quantity
 from longfat.study.schema.names import require
@@ -106,6 +107,8 @@ def _described(name: str, table: str, study: Study) -> tuple[str, str]:
 def scan(folder: Path, table: str) -> pl.LazyFrame:
     """Open a table of the dataset in ``folder``. Raises RigError if it cannot be read."""
     path = folder / f"{table}.parquet"
+    if not path.exists():
+        raise no_dataset(folder)
     try:
         found = pl.scan_parquet(path, glob=False)
         found.collect_schema()

@@ -212,9 +212,19 @@ class StudyFolder:
                 read()
             except StudyError as error:
                 problems += error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
+        if not problems:
+            problems += map(self._source(CLAIMS).problem, self._without_figure()) if self.has(CLAIMS) else ()
         if problems := list(dict.fromkeys(problems)):
             count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
             raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
+
+    def _without_figure(self) -> Iterator[Finding]:
+        """Yield the artifacts of claims that are no figure; a paper, or a study without figures, may have others."""
+        figures = [name for figure in self.figures.figures for name in (figure.artifact, figure.part_of) if name]
+        for index, claim in enumerate(self._source(CLAIMS).data.get("claims", ())):
+            given = claim.get("artifact")
+            if figures and given is not None and given not in figures and not self.study.header.paper:
+                yield Finding(("claims", index, "artifact"), *unknown("figure", given, figures))
 
     def experiments_by_artifact(self) -> dict[str, tuple[str, ...]]:
         """Return the experiments of every artifact, in the order of figures.yaml, then claims.yaml."""

@@ -214,6 +214,8 @@ class Dataset:
         self, table: str, *, columns: Sequence[str] | None = None, chosen: Mapping[str, str] | None = None
     ) -> pa.Table:
         path = self.folder / f"{table}.parquet"
+        if not path.exists():
+            raise no_dataset(self.folder)
         try:
             if chosen is None:
                 return pq.read_table(path, use_threads=False, columns=columns)
@@ -223,6 +225,11 @@ class Dataset:
         except (OSError, pa.ArrowInvalid) as error:
             hint = "build it again with `longfat report STUDY`"
             raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
+
+
+def no_dataset(folder: Path) -> RigError:
+    """Return the error of a missing dataset, which is in the folder of a study's results."""
+    return RigError("no dataset yet", where=str(folder), hint=f"longfat reproduce {folder.parent.name}")
 
 
 def load_dataset(results: Path) -> Dataset:

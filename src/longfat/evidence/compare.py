@@ -32,7 +32,8 @@ def sample_of(items: Sequence[tuple[str, str, Item]], wanted: str, seed: int) ->
     Each item has a group and a name; the sample takes one item of every group, then a second one, and so on. It does
     not depend on the order of items. Raises ValueError.
     """
-    number = float(wanted.removesuffix("%"))
+    digits = wanted.removesuffix("%")
+    number = float(digits) if digits.replace(".", "", 1).isdecimal() else 0.0
     if number <= 0 or (number > 100 if wanted.endswith("%") else number != int(number)):
         raise ValueError(f"{wanted!r} is not a sample; allowed: a number of runs, or a percentage such as 5%")
     count = max(LEAST_SHARE, round(number * len(items) / 100)) if wanted.endswith("%") else int(number)

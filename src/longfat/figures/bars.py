@@ -21,6 +21,7 @@ from longfat.figures.base import (
     TermText,
     among,
     axis,
+    axis_findings,
     factor_findings,
     selected,
     selection_findings,
@@ -117,7 +118,7 @@ class Bars(Figure, WithSources):
             yield from self._factors(experiment_named(selected(self.of, study).experiment, study))
 
     def _factors(self, experiment: SweptExperiment) -> Iterator[Finding]:
-        yield from factor_findings(self.factor, ("x",), experiment)
+        yield from axis_findings(self.x, "x", experiment)
         yield from self.source_findings(experiment.factors)
         if self.highlight is not None:
             yield from value_findings(self.factor, self.highlight, ("highlight",), experiment)

@@ -26,6 +26,7 @@ from longfat.relations.nodes import Expression
 from longfat.relations.syntax import parse_items, parse_term
 from longfat.relations.tree import selections
 from longfat.spec.runspec import Scalar
+from longfat.spec.units import read_quantity
 from longfat.study.schema import fields as f
 from longfat.study.schema.names import Finding, Path, unknown
 from longfat.study.study import Study, SweptExperiment
@@ -185,6 +186,17 @@ def factor_findings(name: str, path: Path, experiment: SweptExperiment) -> Itera
     """Yield a finding if the experiment lacks the factor."""
     if name not in experiment.factors:
         yield Finding(path, *unknown("factor", name, experiment.factors))
+
+
+def axis_findings(text: str, key: str, experiment: SweptExperiment) -> Iterator[Finding]:
+    """Yield a finding if the experiment lacks the factor of an axis, or its values do not have the axis's unit."""
+    name, unit = axis(text)
+    yield from factor_findings(name, (key,), experiment)
+    for label in experiment.labels.get(name, {}).values() if unit else ():
+        value = read_quantity(label)
+        if value is None or unit not in value.units:
+            yield Finding((key,), f"{name!r} cannot be drawn in {unit}: it has the value {label!r}")
+            return
 
 
 def value_findings(factor: str, value: Scalar, path: Path, experiment: SweptExperiment) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -21,6 +22,7 @@ from longfat.figures.base import (
     Sources,
     TermText,
     axis,
+    axis_findings,
     factor_findings,
     selected,
     selection_findings,
@@ -83,8 +85,12 @@ class Runs(Figure):
         experiments = {selected(term, study).experiment for term in self.terms}
         if len(experiments) > 1:
             yield Finding(("against",), "must be of the same experiment as `of`")
-        for name in self.held:
-            yield from factor_findings(name, ("series",) if name == self.series else ("x",), _experiment(self, study))
+        experiment = _experiment(self, study)
+        for key in ("x", "y"):
+            if (text := getattr(self, key, None)) is not None:
+                yield from axis_findings(text, key, experiment)
+        if self.series:
+            yield from factor_findings(self.series, ("series",), experiment)
 
     def expressions(self) -> Iterator[Expression]:
         """Yield its metrics."""
@@ -125,9 +131,10 @@ class Runs(Figure):
         """Label the axes, draw the stated numbers and the legend."""
         label_axes(axes, self.labels or labels)
         self.mark([axes])
-        counts = [len(rows) for rows in self.groups(data).values()]
+        counts = Counter(row[3 : 3 + len(self.held)] for row in data.rows)
         colours = {tick(name): colour for name, colour in self.looks(data).items()} if self.series else {}
-        legend(canvas, f"{note}; {counted(counts)} runs{' of each series' if self.series else ''}", colours)
+        each = f" for each {' and '.join(self.held)}" if self.held else ""
+        legend(canvas, f"{note}; {counted(list(counts.values()))} runs{each}", colours)
 
 
 class Box(Runs):

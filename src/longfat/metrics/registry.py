@@ -22,7 +22,7 @@ from typing import Literal, TypeVar, get_args, get_type_hints
 
 from longfat.metrics.data import NoValue, OutOfBounds, Point, Points, RunData, Source
 from longfat.metrics.statistics import UNBOUNDED
-from longfat.system.errors import StudyError
+from longfat.system.errors import Problem, StudyError
 from longfat.system.files import read_plain
 from longfat.system.trust import require_trust
 
@@ -221,7 +221,11 @@ def load_own_metrics(study_dir: Path) -> None:
         METRICS.update(before)
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise StudyError(f"the study's own metrics cannot be loaded: {error!r}", where=str(path)) from error
+        own = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = error.lineno if isinstance(error, SyntaxError) else next(reversed(own), None)
+        reason = error.msg if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
+        problem = Problem(str(path), line, "", reason)
+        raise StudyError("the study's own metrics cannot be loaded", problems=(problem,)) from error
 
 
 def own_metrics_digest(study_dir: Path) -> str | None:

@@ -216,7 +216,7 @@ class _Choice:
             raise RelationError(f"{word!r} is a value of {' and of '.join(having)}", item.column, hint)
         if not having:
             values = [str(value) for row in factors.values() for value in row]
-            raise unknown_at(f"value of a factor of {self.experiment.id!r}", word, values, item.column)
+            raise unknown_at(f"experiment, or value of a factor of {self.experiment.id!r},", word, values, item.column)
         self._add_condition(having[0], Condition("=", (word,), word), item.column)
 
     def _add_flow(self, item: Item) -> None:

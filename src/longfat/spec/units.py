@@ -129,6 +129,6 @@ def read_quantity(text: str) -> Quantity | None:
 
 def _nearest_unit(symbol: str, units: Mapping[str, int]) -> str:
     """Return a question with the nearest unit; "" without any."""
-    same = [unit for unit in units if unit.lower() == symbol.lower()]
+    same = [unit for unit in units if unit.lower().removesuffix("/s") == symbol.lower().removesuffix("/s")]
     near = same or difflib.get_close_matches(symbol, units, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}? " if near else ""

@@ -277,6 +277,8 @@ class Changing(f.Closed):
             at = ("topology", "changes", index)
             if index and change.at <= self.changes[index - 1].at:
                 yield Finding((*at, "at"), f"{change.at} is not after the change before it; changes are in order")
+            if change.at.value >= end_us:
+                yield Finding((*at, "at"), f"{change.at} is not before the end of the run at {Duration(end_us)}")
             if change.at < over:
                 yield Finding((*at, "at"), f"{change.at} is within the outage before it, which ends at {over}")
             if change.outage:

@@ -6,6 +6,7 @@ Owns the grammar (``expressions.lark``) and the messages of syntax errors. Must 
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Literal
@@ -19,7 +20,7 @@ MOST_LEVELS = 100  # of nested operations; a sum of n terms has n levels
 
 Start = Literal["relation", "expression", "derived"]
 
-_UNITS = sorted((unit for kind in (Duration, Size, Rate, Ratio) for unit in kind.units), key=len, reverse=True)
+_UNITS = tuple(unit for kind in (Duration, Size, Rate, Ratio) for unit in kind.units)
 # The grammar's terminals in the words of messages.
 _SPOKEN = {
     **dict.fromkeys(("NAME", "VARIABLE"), "a name"),
@@ -59,7 +60,7 @@ def parse(text: str, start: Start) -> Tree[Token]:
 @cache
 def _parser() -> Lark:
     grammar = files(__package__).joinpath("expressions.lark").read_text(encoding="utf-8")
-    units = "|".join(_UNITS).replace("/", r"\/")  # a slash would end the pattern
+    units = "|".join(sorted(_UNITS, key=len, reverse=True)).replace("/", r"\/")  # a slash would end the pattern
     starts = ["relation", "expression", "derived"]
     return Lark(
         grammar.replace("UNITS", units), parser="lalr", start=starts, maybe_placeholders=True, propagate_positions=True
@@ -79,10 +80,21 @@ def _explained(error: UnexpectedInput, text: str) -> ExpressionError:
     column = max(error.column, 1)
     found = str(error.token) if isinstance(error, UnexpectedToken) else text[column - 1 : column]
     number, _, unit = found.partition(" ")
+    if number[:1].isalpha():  # such as "Mb/s", which is no unit here
+        number, unit = _number_before(text[: column - 1]), number
     hint = f"write {number}: a metric has its own unit" if unit and number[:1].isdigit() else None
+    inside = re.search(r"(\bin\s*)?\[[^][]*$", text[: column - 1])
+    if hint and inside and not inside[1]:
+        hint = f"units: {', '.join(_UNITS)}"
     if (former := text[column - 2 : column]) in ("=>", "=<"):
         hint = f"write {former[::-1]}"
     return ExpressionError(f"{found!r} was not expected here{expected}", column, hint)
+
+
+def _number_before(text: str) -> str:
+    """Return the number at the end of a text; "" without one."""
+    match = re.search(r"(?<![\w.])[\d.]+\s*$", text)
+    return match[0].strip() if match else ""
 
 
 def _literal(name: str) -> str:

@@ -138,9 +138,9 @@ def _unknown_key(place: Path, path: Path, schema: Mapping[str, Any]) -> Finding:
     """Return the finding of a key that its mapping does not have; the tags in ``place`` name the mapping's kind."""
     allowed = _keys(schema, schema, place[:-1])
     message, hint = unknown("key", path[-1], allowed)
-    kind = str(place[-2]).strip("<>") if len(place) > 1 else ""
-    if "kind" in allowed or kind in allowed:
-        message = message.replace(";", f" for kind {kind};", 1)
+    kind = place[-2] if len(place) > 1 else None
+    if isinstance(kind, str) and ("kind" in allowed or kind.strip("<>") in allowed):
+        message = message.replace(";", f" for kind {kind.strip('<>')};", 1)
     return Finding(path, message, hint)
 
 

@@ -55,13 +55,16 @@ def read_source(path: FilePath, what: str = "study") -> Source:
     Raises StudyError when it is missing, unreadable, too large or not YAML.
     """
     source = Source(file=str(path))
+    text = _text(path, what)
     try:
-        text = _text(path, what)
         source.sha256 = hashlib.sha256(text.encode()).hexdigest()
         _Reader(text, source).read()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        problem = Problem(str(path), mark.line + 1 if mark else None, "", f"not YAML: {error.problem}")
+        line = text.splitlines()[mark.line : mark.line + 1] if mark else []
+        tab = any("\t" in one[: len(one) - len(one.lstrip())] for one in line)
+        message = "not YAML: the line begins with a tab; indent with spaces" if tab else f"not YAML: {error.problem}"
+        problem = Problem(str(path), mark.line + 1 if mark else None, "", message)
         raise StudyError(f"the {what} cannot be read", problems=(problem,)) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         reason = str(error).splitlines()[0]
@@ -80,8 +83,9 @@ def _text(path: FilePath, what: str) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = f"the {what} is not UTF-8 text: byte {error.start} is {raw[error.start]:#04x}"
-        raise StudyError(message, where=str(path), hint=hint) from error
+        place, byte = raw.count(b"\n", 0, error.start) + 1, raw[error.start]
+        message = f"the {what} is not UTF-8 text: byte {error.start}, in line {place}, is {byte:#04x}"
+        raise StudyError(message, where=str(path), hint="save the file as UTF-8") from error
 
 
 _SCALARS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
