@@ -206,7 +206,7 @@ def _print(facts: Mapping[str, Any], console: Console) -> None:
     parts += [f"took {facts['wall_seconds']:.1f} s"] if facts.get("wall_seconds") is not None else []
     parts += [f"started {facts['started_utc']}"] if facts.get("started_utc") else []
     say(console, f"  {', '.join(parts)}", _COLOURS.get(status, "red"))
-    _print_table(console, "settings", _setting_rows(facts["settings"]), "of", "setting", "declared", "achieved")
+    _print_table(console, "settings", _setting_rows(facts["settings"]), "place", "setting", "declared", "achieved")
     _print_table(console, "metrics", _metric_rows(facts["metrics"]), "metric", "value")
     if facts["folder"]:
         say_place(console, f"{len(facts['files'])} files", Path(facts["folder"]))
@@ -234,8 +234,9 @@ def _setting_rows(settings: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, 
         if one["declared"] or one["achieved"]:
             part = "" if one["part"] == before else one["part"]
             name, _, suffix = one["name"].rpartition("_")
-            factor, unit = SHOWN.get(suffix, (1, ""))
             numbers = [one[side] for side in ("declared", "achieved")]
+            long = suffix == "us" and all(isinstance(value, int) and value >= 1e6 for value in numbers)
+            factor, unit = (1e6, "s") if long else SHOWN.get(suffix, (1, ""))
             if unit and all(isinstance(value, int | float) or value is None for value in numbers):
                 texts = ["" if value is None else f"{value / factor:.7g} {unit}" for value in numbers]
                 yield part, name.replace("_", " "), *texts
@@ -256,4 +257,4 @@ def _plain(value: Any) -> str:
         return "" if value is None else str(value).lower()
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items())
-    return f"{value:,}".replace(",", " ") if isinstance(value, int) else str(value)
+    return str(value)

@@ -363,7 +363,7 @@ def _ticks(axes: Axes, spec: Bars, xs: Mapping[Any, float], chosen: Any) -> None
 def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
     what = METRICS[spec.metric].meaning
     counts = {bar.n for bar in bars}
-    on_bars = ", on each bar" if roomy and not spec.stacked and spec.style == "bars" else ""
+    on_bars = " (on each bar)" if roomy and not spec.stacked and spec.style == "bars" else ""
     n = counted(counts, on_bars)
     if spec.over is not None:
         text = f"gain in {what} over {_name(base_value(spec.over), spec)}; {n}"
@@ -375,7 +375,8 @@ def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
         text = f"{what}; n = 1, one run has no deviation"
     else:
         few = any(bar.dots for bar in bars)
-        text = f"{what}: mean, {n}" + (", each run a dot" if few else ", standard deviation")
+        spread = "standard deviation" if spec.stacked else "whiskers: standard deviation"
+        text = f"{what}: mean, {n}, " + ("each run a dot" if few else spread)
         whose = "dots" if few else "whiskers"
         text += f"; {whose}: of the flow at the bottom and of the sum" if spec.stacked else ""
     return text + (f"; in full colour: {tick(chosen, spec.unit)}" if chosen is not None else "")

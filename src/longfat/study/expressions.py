@@ -80,7 +80,7 @@ def _explained(error: UnexpectedInput, text: str) -> ExpressionError:
     column = max(error.column, 1)
     found = str(error.token) if isinstance(error, UnexpectedToken) else text[column - 1 : column]
     number, _, unit = found.partition(" ")
-    if number[:1].isalpha():  # such as "Mb/s", which is no unit here
+    if number[:1].isalpha():  # such as "Mb/s", an unknown unit
         number, unit = _number_before(text[: column - 1]), number
     hint = f"write {number}: a metric has its own unit" if unit and number[:1].isdigit() else None
     inside = re.search(r"(\bin\s*)?\[[^][]*$", text[: column - 1])
