@@ -32,6 +32,8 @@ _SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+)+")
 def _sysctl_value(given: object) -> str:
     if isinstance(given, bool) or not isinstance(given, int | str):
         raise f.fault(f"{shown(given)} is not a sysctl value; write a whole number or a text")
+    if str(given).lower() in ("on", "off", "yes", "no", "true", "false"):
+        raise f.fault(f"{shown(given)} is not a sysctl value; the kernel takes numbers, such as 1 or 0")
     return str(given)
 
 
