@@ -69,6 +69,7 @@ class _Live:
         self.started, self.before = time.monotonic(), set(self._names())
         self.reports = self.written = 0
         self.planned: list[tuple[str, str, float]] = []
+        self.last: dict[str, Any] = {"run": "", "curves": []}
 
     def _names(self) -> list[str]:
         return [one.name for one in self.results.raw.iterdir() if one.name[0] != "."]
@@ -120,6 +121,8 @@ class _Live:
         """Return name and window over time, in seconds and segments, of the run that ended last."""
         folders = [one for one in self.results.raw.iterdir() if (one / "run.json").exists() and one.name[0] != "."]
         newest = max(folders, key=lambda one: (one / "run.json").stat().st_mtime, default=None)
+        if newest and self.last["run"] == newest.name:
+            return self.last
         curves: dict[str, list[tuple[float, int]]] = {}
         if newest and (newest / "sockets.csv").exists():
             with (newest / "sockets.csv").open(encoding="ascii", newline="") as file:
@@ -127,7 +130,8 @@ class _Live:
                     point = (int(row["t_us"]) / 1e6, int(row["cwnd_segments"]))
                     curves.setdefault(f"{row['flow']}.{row['stream']}", []).append(point)
         thin = [points[:: max(1, len(points) // POINTS)] for points in list(curves.values())[:8]]
-        return {"run": newest.name if newest else "", "curves": thin}
+        self.last = {"run": newest.name if newest else "", "curves": thin}
+        return self.last
 
     def report(self) -> None:
         """Rebuild the report until the runs have ended; a longer report is rebuilt less often."""
