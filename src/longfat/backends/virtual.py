@@ -216,7 +216,7 @@ def open_virtual(
     )
     # The name depends on the text of the code: comments change no identity, but tracebacks must show the code that ran.
     text = text_digest() if opened else f"source-{text_digest()}"
-    root = open_root(image, text, lambda root: _add_code(replace(unrooted, root=root)), say)
+    root = open_root(image, text, lambda root: _add_code(replace(unrooted, root=root), text), say)
     return replace(unrooted, root=root)
 
 
@@ -284,12 +284,17 @@ def text_digest() -> str:
     return digest.hexdigest()
 
 
-def _add_code(backend: VirtualBackend) -> None:
-    """Copy the guest's code to /code of the backend's root, and compile it in a guest if there is a kernel."""
+def _add_code(backend: VirtualBackend, text: str) -> None:
+    """Copy the guest's code to /code of the backend's root, and compile it in a guest if there is a kernel.
+
+    Raises RigError if it is not the code of the digest ``text`` any more.
+    """
     for path in guest_sources():
         target = backend.root / "code" / "longfat" / path.relative_to(PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+    if not text.endswith(text_digest()):
+        raise RigError("the guest's code has changed since the start", hint="start again")
     if not backend.kernels:
         return
     with scratch_in(scratch_folder(backend.jail), GUEST_FOLDER) as task:

@@ -94,6 +94,8 @@ def build_kernel(
         packed = pack(tree, new.parent / "source.tar") if tree else source
         say(f"building the {packed.version} {target.what}")
         _build(recipe, target, packed, new, result.with_suffix(".log"), digest, say, tree.commit if tree else None)
+        if recipe.digest(source, target) != digest:
+            raise RigError("a patch or the configuration changed during the build", hint="start again")
 
     lock = folder / f"{target.name}.lock"  # one per target: nobody who needs a guest waits minutes for a package
     keep(result, make, f"the {target.what}", SIZE, lock=lock)

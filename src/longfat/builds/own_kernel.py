@@ -20,6 +20,7 @@ from longfat.builds.kernel_recipe import KERNELS_FOLDER
 from longfat.builds.kernel_targets import GUEST, KIT
 from longfat.study.catalog.kernels import OwnKernel, Piece
 from longfat.system.errors import Problem, RigError, StudyError
+from longfat.system.files import file_sha256
 from longfat.system.store import keep
 
 Say = Callable[[str], None]
@@ -86,7 +87,15 @@ def link_kernel(kit: Path, sources: Sequence[Piece], work: Path, say: Say) -> Pa
 
 def _compile(work: Path, source: Piece, say: Say) -> list[Problem]:
     """Compile one file and return its errors."""
-    shutil.copyfile(source.path, work / _FOLDER / source.path.name)
+    copy = work / _FOLDER / source.path.name
+    try:
+        shutil.copyfile(source.path, copy)
+    except FileNotFoundError as error:
+        message = f"the kernel with {source.name} is not in this machine's cache, and the file is not here"
+        hint = "share LONGFAT_CACHE, or copy its folder kernels there"
+        raise RigError(message, where=str(source.path), hint=hint) from error
+    if file_sha256(copy) != source.sha256:
+        raise RigError("the file has changed since the study was read", where=str(source.path), hint="start again")
     command = shlex.split((work / "command").read_text().replace("tcp_cong", source.path.stem))
     status, text = _run(work, [*command, _LINE_NUMBERS, f"-fdebug-prefix-map={work}=."])
     for warning in _WARNING.findall(text):

@@ -17,8 +17,10 @@ from longfat.execute.results import full_disk, no_room, open_results
 from longfat.plan.lockfile import LOCK, read_lock, require_same
 from longfat.relations.firsts import FIRST
 from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
-from longfat.system.errors import Problem, RigError, StudyError
-from longfat.system.files import write_whole
+from longfat.system.errors import Problem, RecordError, RigError, StudyError
+from longfat.system.files import read_plain, write_whole
+
+MOST_BYTES = 256 << 20  # of a file of others: a lock has kilobytes for each run
 
 
 def merge(
@@ -73,9 +75,17 @@ def _one_lock(folders: Sequence[Path]) -> Path | None:
     for lock in locks:
         if checksums_of(lock.parent, "lock").exists():
             verify_checksums(lock.parent, "lock")
-        texts = [path.read_text(encoding="ascii", errors="replace") for path in (locks[0], lock)]
+        texts = [_read(path).decode("ascii", errors="replace") for path in (locks[0], lock)]
         require_same(texts[0], str(locks[0]), texts[1], str(lock))
     return locks[0] if locks else None
+
+
+def _read(path: Path) -> bytes:
+    """Return the content of a file of others. Raises RecordError if it is not a plain file."""
+    try:
+        return read_plain(path, path.parent, MOST_BYTES)
+    except OSError as error:
+        raise RecordError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
 
 
 def _keep_first(target: Path, folders: Sequence[Path]) -> None:
@@ -83,9 +93,9 @@ def _keep_first(target: Path, folders: Sequence[Path]) -> None:
     times = {}
     for first in (folder / FIRST for folder in folders if (folder / FIRST).exists()):
         try:
-            times[first] = str(json.loads(first.read_bytes())["time"])  # in UTC
+            times[first] = str(json.loads(_read(first))["time"])  # in UTC
         except (ValueError, KeyError, TypeError) as error:
             message = f"the first claims of these results cannot be read: {error!r}"
             raise RigError(message, where=str(first)) from error
     if times and not (target / FIRST).exists():
-        write_whole(target / FIRST, min(times, key=times.__getitem__).read_bytes())
+        write_whole(target / FIRST, _read(min(times, key=times.__getitem__)))

@@ -50,6 +50,11 @@ class ParsedRun:
 
 def parse_run(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     """Read all measurements of a run. Raises RecordError if a file is missing or malformed."""
+    with _reading(folder):
+        return _parsed(folder, run_id, spec)
+
+
+def _parsed(folder: Path, run_id: str, spec: RunSpec) -> ParsedRun:
     reports, achieved = _read_json(folder / "flows.json", list), _read_json(folder / "achieved.json", dict)
     written = [table for table in TRAFFIC_TABLES if table.written(spec)]
     told = {table.name: _read_json(folder / table.file, list) for table in written if table.file.endswith(".json")}
@@ -236,7 +241,7 @@ def _reading(path: Path) -> Iterator[None]:
     """Raise RecordError with the file if the code inside cannot read it."""
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         text = str(error) if isinstance(error, OSError | ValueError) else repr(error)
         raise RecordError(f"the file cannot be read: {text}", where=str(path)) from error
 

@@ -54,6 +54,7 @@ def wait_for_idle_cpu(
     return False
 
 
+PLAN_AGAIN = "plan again"
 CANNOT_EXECUTE = "cannot execute the plan"  # most reasons in the message of a refusal
 ATTEMPTS = 2  # a first crash may be the machine's fault; the second one is a finding
 LOOK_S = 0.5  # longest time until an interrupt is noticed
@@ -209,7 +210,7 @@ def require_executable(backend: Backend, specs: Collection[RunSpec], runs: Seque
     possible = [{**pins, "kernel": kernel} for kernel in (pins["kernel"], *offered.kernels.values())]
     if any(spec.pins not in possible for spec in specs):
         raise RigError(
-            f"the plan was made for digests that differ from the digests of backend {backend.name!r}", hint="plan again"
+            f"the plan was made for digests that differ from the digests of backend {backend.name!r}", hint=PLAN_AGAIN
         )
     return offered
 

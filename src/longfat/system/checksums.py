@@ -90,6 +90,9 @@ def _changed(folder: Path, listed: Mapping[str, str | None]) -> Iterator[str]:
     gone = {*records} if not any((folder / name).exists() for name in records) else {*()}
     for name, digest in listed.items():
         path = folder / name
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            yield f"{name} (outside of the folder)"
+            continue
         try:
             now = _digest(path) if path.exists() or path.is_symlink() else None
         except OSError as error:
@@ -105,7 +108,7 @@ def _own(data: Mapping[str, object]) -> str:
 
 
 def _digest(path: Path) -> str:
-    """Return a file's digest. Raises OSError for a pipe, on which reading would block."""
-    if path.is_fifo():
+    """Return a file's digest. Raises OSError for a pipe or device, whose reading may never end."""
+    if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is not a plain file", str(path))
     return file_sha256(path)

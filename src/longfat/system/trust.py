@@ -14,6 +14,7 @@ from pathlib import Path
 from longfat.system.cache import HOME, cache_folder
 from longfat.system.errors import StudyError
 from longfat.system.files import write_whole
+from longfat.system.locks import hold
 
 LIST = "trusted-programs"
 
@@ -32,9 +33,10 @@ def require_trust(path: Path, content: bytes) -> None:
 
 def agree(content: bytes) -> None:
     """Remember that the user trusts a program. Raises OSError, RigError."""
-    known = _agreed() | {_digest(content)}
     cache_folder().mkdir(parents=True, exist_ok=True)
-    write_whole(cache_folder() / LIST, "".join(f"{digest}\n" for digest in sorted(known)), 0o600)
+    with hold(cache_folder() / f"{LIST}.lock"):
+        known = _agreed() | {_digest(content)}
+        write_whole(cache_folder() / LIST, "".join(f"{digest}\n" for digest in sorted(known)), 0o600)
 
 
 def _digest(content: bytes) -> str:

@@ -72,7 +72,9 @@ def read_place(text: str) -> Place:
         return Slurm()
     if kind == "ssh":
         hosts = tuple(_host(part) for part in rest.split(",") if part)
-        if hosts and len({host.name for host in hosts}) == len(hosts):
+        if twice := sorted({host.name for host in hosts if hosts.count(host) > 1}):
+            raise StudyError(f"{', '.join(twice)} is named twice", where="--on", hint="name each host once")
+        if hosts:
             return Ssh(hosts)
     if kind == "kubernetes":
         given = dict(part.partition("=")[::2] for part in rest.split(","))
@@ -97,4 +99,6 @@ def _host(text: str) -> Host:
     name, _, checkout = text.partition(":")
     if not name or name.startswith("-"):
         raise StudyError(f"{name!r} is not a host", where="--on", hint=f"allowed: {ALLOWED}")
+    if checkout.startswith("~"):
+        raise StudyError(f"{checkout!r} is not a path", where="--on", hint="a path below the home folder has no ~")
     return Host(name, checkout) if checkout else Host(name)

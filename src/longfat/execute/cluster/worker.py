@@ -24,8 +24,9 @@ from longfat.backends.protocol import Backend
 from longfat.backends.registry import open_backend
 from longfat.execute.attempt import Attempt, Outcome, attempt_run, node_name
 from longfat.execute.record.merge import pack
-from longfat.execute.study import require_executable
+from longfat.execute.study import PLAN_AGAIN, require_executable
 from longfat.system.errors import RigError
+from longfat.system.scratch import scratch_in
 
 END_S = 10.0  # longest time from the loss of the scheduler, or a signal, to the end of the process
 
@@ -69,11 +70,16 @@ def execute_attempt(attempt: Attempt, backend_name: str, settings: Mapping[str, 
             backend = _backend(backend_name, settings)
             require_executable(backend, [attempt.spec])
     except RigError as error:
-        raise RigError(error.message, where=node_name(), hint=error.hint or "use the same version there") from error
-    with tempfile.TemporaryDirectory(prefix="longfat-run-") as folder:
-        outcome = attempt_run(backend, attempt, Path(folder))
-        record = Path(folder) / attempt.name
-        return outcome, pack(record) if record.exists() else None
+        hint = "use the same version there" if error.hint == PLAN_AGAIN else error.hint
+        raise RigError(error.message, where=node_name(), hint=hint) from error
+    try:
+        with scratch_in(Path(tempfile.gettempdir()), "longfat-run-") as folder:
+            outcome = attempt_run(backend, attempt, folder)
+            record = folder / attempt.name
+            return outcome, pack(record) if record.exists() else None
+    except OSError as error:
+        message = f"the files of a run cannot be written: {error.strerror or error}"
+        raise RigError(message, where=f"{node_name()}:{error.filename or tempfile.gettempdir()}") from error
 
 
 def _backend(name: str, settings: Mapping[str, Any]) -> Backend:

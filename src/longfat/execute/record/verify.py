@@ -66,7 +66,7 @@ def read_record(folder: Path) -> Record:
         if not (isinstance(reason, str | None) and isinstance(attempt, int) and isinstance(place, str)):
             raise RecordError("run.json has a value of another type than docs/data.md states", where=where)
         return Record(folder, identity, run["status"], reason, attempt, place, seconds)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise RecordError(f"the record cannot be read: {error!r}", where=where) from error
 
 
