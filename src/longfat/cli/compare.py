@@ -77,7 +77,7 @@ def _side_of_evidence(text: str) -> Side:
         study = find_study(name)
     except StudyError as error:
         hint = "give results folders, or STUDY:STACK for the evidence"
-        raise StudyError(f"{text!r} is neither results nor a study", hint=error.hint or hint) from error
+        raise StudyError(f"{text!r} is neither results nor a study", hint=hint) from error
     stack = stack or study.header.stack
     stacks = sorted({path.name for path in (study.path / EVIDENCE).glob("*/*") if path.is_dir()})
     if stack not in stacks:

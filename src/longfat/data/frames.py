@@ -38,7 +38,11 @@ _VERDICTS: Mapping[str, tuple[type[pl.DataType], str, str]] = {
     "where": (pl.String, "", "place of the statement in the paper"),
     "comparison": (pl.Int64, "", "number of the comparison in the claim, from 1; null without a comparison"),
     "what": (pl.String, "", "compared quantity"),
-    "measured": (pl.Float64, "of the column `unit`", "mean of the measured values"),
+    "measured": (
+        pl.Float64,
+        "of the column `unit`",
+        "mean of the measured values, or their median",
+    ),
     "sd": (pl.Float64, "of the column `unit`", "standard deviation of the measured values"),
     "low": (pl.Float64, "of the column `unit`", "lower end of the interval"),
     "high": (pl.Float64, "of the column `unit`", "upper end of the interval"),

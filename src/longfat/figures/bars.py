@@ -92,9 +92,14 @@ class Bars(Figure, WithSources):
         """The metric's name."""
         return parse_term(self.of).metric
 
+    @property
+    def of_one_flow(self) -> bool:
+        """Whether its metric names a flow."""
+        return any(item.name == FLOW for item in parse_term(self.of).items)
+
     def faults(self) -> Iterator[Finding]:
         """Yield forbidden combinations of keys."""
-        if self.series == FLOW and any(item.name == FLOW for item in parse_term(self.of).items):
+        if self.series == FLOW and self.of_one_flow:
             yield Finding(("of",), "is one flow, and series flow draws every flow; leave one out")
         if self.series == self.factor:
             yield Finding(("series",), f"{self.series!r} is already x")
@@ -375,8 +380,10 @@ def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
         text = f"{what}; n = 1, one run has no deviation"
     else:
         few = any(bar.dots for bar in bars)
+        both = few and any(not math.isnan(bar.whisker) for bar in bars)
         spread = "standard deviation" if spec.stacked else "whiskers: standard deviation"
         text = f"{what}: mean, {n}, " + ("each run a dot" if few else spread)
+        text += "; whiskers of more runs: standard deviation" if both else ""
         whose = "dots" if few else "whiskers"
         text += f"; {whose}: of the flow at the bottom and of the sum" if spec.stacked else ""
     return text + (f"; in full colour: {tick(chosen, spec.unit)}" if chosen is not None else "")

@@ -63,6 +63,11 @@ def in_unit(value: float, unit: str | None) -> float:
     return value / UNITS[unit] if unit else value
 
 
+def in_base(value: float, unit: str | None) -> float:
+    """Convert a number of the unit of an axis to whole base units."""
+    return round(value * UNITS[unit]) if unit else value
+
+
 @dataclass(frozen=True)
 class FigureData:
     """The data of a figure as a table. ``runs`` has the ids of the runs behind each row.
@@ -116,6 +121,8 @@ def series_order(value: Any) -> tuple[Any, ...]:
 
 def tick(value: Any, unit: str | None = None) -> str:
     """Format a value of a factor at an axis or in a legend."""
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{in_unit(value, unit):.10g}" if isinstance(value, int | float) else str(value)
 
 

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from pydantic import Field
 
 from longfat.figures import style
-from longfat.figures.parts import in_unit
+from longfat.figures.parts import in_base
 from longfat.figures.table import FileText
 from longfat.relations.bind import RelationError
 from longfat.relations.claims import placed
@@ -102,9 +102,7 @@ class WithSources(f.Closed):
         values = list(dict.fromkeys(measured))
         if any(isinstance(one, str) for one in values):
             return values
-        published = {
-            x / in_unit(1, unit) for one in self.published for points in one.points.values() for x, _ in points
-        }
+        published = {in_base(x, unit) for one in self.published for points in one.points.values() for x, _ in points}
         return sorted({*values, *published})
 
     def draw_sources(self, axes: Axes, x: str, unit: str | None, xs: Mapping[Any, float], series: Looks) -> None:
@@ -115,7 +113,7 @@ class WithSources(f.Closed):
                 axes.plot(list(xs.values()), values, color=colour, ls=dashes, lw=1.0)
             axes.plot([], [], color=style.INK, ls=dashes, lw=1.0, label=law.label)
         colours = {str(value): colour for (_, value), colour in series.items()}
-        draw_published(axes, self.published, colours, lambda value: xs[value / in_unit(1, unit)])
+        draw_published(axes, self.published, colours, lambda value: xs[in_base(value, unit)])
         if self.published or self.laws:
             axes.set_ylim(0, max(axes.get_ylim()[1], 1.05 * axes.dataLim.y1))
 

@@ -101,7 +101,10 @@ class Runs(Figure):
         dataset = sources.grounds.dataset
         first, *others = (selected(term, sources.study) for term in self.terms)
         rows = []
+        wanted = [{run.run_id for run in one.chosen(dataset)} for one in others]
         for run in first.chosen(dataset):
+            if not all(run.run_id in ids for ids in wanted):
+                continue
             if run.status != "ok" or not set(self.held) <= run.factors.keys():
                 continue
             with suppress(NoValue):

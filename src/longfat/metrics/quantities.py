@@ -217,7 +217,7 @@ def measure(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, poo
 def repetitions(dataset: Dataset, selection: Selection, pool: Pool | None = None) -> tuple[float, ...]:
     """Return the mean over scenarios for each repetition that all scenarios have. Raises NoValue like ``measure``."""
     rows = list(_measured(dataset, selection, 1, pool or Pool(dataset)).values())
-    found = [{run.repetition: value for run, value in row.distinct} for row in rows]
+    found = [{run.repetition: value for run, value in (row.values if len(rows) > 1 else row.distinct)} for row in rows]
     common = set.intersection(*(set(one) for one in found))
     return tuple(math.fsum(one[repetition] for one in found) / len(found) for repetition in sorted(common))
 

@@ -218,7 +218,8 @@ def _decided(part: Compared, level: float) -> Evidence:
         return Evidence(part.what, part.unit, limit, "undecided", reason=part.reason, why=part.why)
     found, chances = part.found, part.limits.chances(part.found)
     decision = part.limits.decide(found, level)
-    low, high = (significant(number) for number in found.interval(decision.confidence))
+    ends = found.interval(decision.confidence)
+    low, high = (None if math.isinf(end) else significant(end) for end in ends)
     spread = found.spread if isinstance(found, Estimate) else None
     bounds = [None if math.isinf(end) else significant(end) for end in (decision.limits.low, decision.limits.high)]
     return Evidence(

@@ -6,6 +6,7 @@ The verdict is computed from the claims only; headlines.yaml has no key for it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,5 +157,5 @@ def _number(value: float | None) -> str:
     """Format a value with three significant digits and at least its whole integer part; "?" without data."""
     if not value:
         return "?" if value is None else "0"
-    digits = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    digits = 1 + math.floor(math.log10(abs(value)))
     return f"{value:,.{max(0, 3 - digits)}f}"

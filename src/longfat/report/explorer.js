@@ -9,7 +9,7 @@ const explorer = (() => {
     rtt: ["smoothed RTT (ms)", "srtt_us", 0.1],
     retrans: ["retransmitted (segments)", "retrans_total", 1],
     dwnd: ["delay window (segments)", "dwnd_segments", 1],
-    acked: ["acknowledged rate (Mb/s)", "acked_mbps", 1],
+    acked: ["acknowledged rate (Mb/s)", "acked_mbps", 0.01],
     pacing: ["pacing rate (Mb/s)", "pacing_bps", 0.01],
     delivery: ["delivery rate (Mb/s)", "delivery_bps", 0.01],
     app: ["limited by application so far (s)", "app_limited_us", 0.001],
@@ -61,7 +61,7 @@ const explorer = (() => {
     return steps.map((step) => (value += step));
   }
 
-  // The view in the address: #explore=EXPERIMENT&algorithm=standard&runs=ID,ID&show=cwnd,rtt&t=0-10&streams=all
+  // The view in the address: #explore=EXPERIMENT&algorithm=standard&runs=ID,ID&show=cwnd,rtt&t=0-10&every-stream
   function fromAddress() {
     if (!location.hash.startsWith("#explore")) return false;
     const given = new URLSearchParams(location.hash.slice(1));
@@ -71,11 +71,14 @@ const explorer = (() => {
     const own = view.runs.length ? entry(view.runs[0]).experiment : experiments[0] || "";
     view.experiment = experiments.includes(given.get("explore")) ? given.get("explore") : own;
     view.where = {};
-    for (const name of Object.keys(factors())) if (given.has(name)) view.where[name] = given.get(name);
+    for (const [name, values] of Object.entries(factors())) {
+      const wanted = given.get(name), same = (value) => value.toLowerCase() === wanted?.toLowerCase() || (wanted && Number(value) === Number(wanted));
+      if (given.has(name)) view.where[name] = values.find(same) ?? wanted;
+    }
     if (given.has("show")) view.show = given.get("show").split(",").filter((name) => name in PANELS);
     const span = (given.get("t") || "").split("-").map(Number);
     view.t = span.length === 2 && span[0] < span[1] ? span : null;
-    view.all = given.get("streams") === "all";
+    view.all = given.has("every-stream");
     if (!view.runs.length) choose();
     return true;
   }
@@ -85,7 +88,7 @@ const explorer = (() => {
     given.set("runs", view.runs.map((run) => data.specs[run].id).join(","));
     given.set("show", view.show.join(","));
     if (view.t) given.set("t", view.t.map((end) => +end.toFixed(3)).join("-"));
-    if (view.all) given.set("streams", "all");
+    if (view.all) given.set("every-stream", ""); // no factor has a hyphen in its name
     history.replaceState(null, "", location.href.split("#")[0] + "#" + given.toString().replaceAll("%2C", ","));
   }
 

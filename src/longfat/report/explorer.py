@@ -13,6 +13,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,12 @@ from longfat.dataset.load import Dataset, Row
 from longfat.execute.record.bundle import run_folder_name
 from longfat.figures import style
 from longfat.figures.parts import EXPLORED_DIGITS
+from longfat.metrics.data import NoValue, RunData
+from longfat.metrics.registry import METRICS
 from longfat.plan.model import Plan
 from longfat.report.numbers import shown
 from longfat.report.settings import drawn_lines, host_lines, network_lines, settings_text, traffic_text
-from longfat.spec.network import lay_out
+from longfat.spec.network import route
 from longfat.spec.runspec import RunSpec, Scalar
 
 Numbers = npt.NDArray[np.float64]
@@ -106,6 +109,7 @@ def _labels(factors: Labels) -> list[tuple[str, list[tuple[Scalar, str]]]]:
 def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str, Any]]:
     """Return settings and read-back of each distinct run, as indices into ``texts``."""
     found = {}
+    goodput = dict(_goodputs(dataset))
     for run in plan.runs:
         if run.run_id in found:
             continue
@@ -119,11 +123,18 @@ def _specs(plan: Plan, dataset: Dataset, texts: dict[str, int]) -> list[dict[str
             "id": run.run_id[:EXPLORED_DIGITS],
             "set": [texts.setdefault(line, len(texts)) for line in declared],
             "got": [texts.setdefault(line, len(texts)) for line in achieved],
-            "goodput": [round(row["goodput_bps"] / 1e6, 3) for row in flows],
+            "goodput": goodput.get(run.run_id, 0.0),
             "capacity": _capacity_mbps(run.spec),
             "flows": [[row["flow"], row["cca"], _flow(row)] for row in flows],
         }
     return list(found.values())
+
+
+def _goodputs(dataset: Dataset) -> Iterator[tuple[str, float]]:
+    """Yield the goodput of each run with flows, by run_id, in Mb/s."""
+    for run in dataset.runs:
+        with suppress(NoValue):
+            yield run.run_id, round(float(METRICS["goodput"].of(RunData(dataset, run), None, {})), 3)
 
 
 def _entries(plan: Plan, dataset: Dataset, ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -151,8 +162,9 @@ def _colours(dataset: Dataset) -> dict[str, str]:
 
 
 def _capacity_mbps(spec: RunSpec) -> float | None:
-    """Return the rate of the slowest port in Mb/s; None if it changes during the run."""
-    ports = [port.egress for port in lay_out(spec).all_ports() if port.egress.rate_bps]
+    """Return the rate of the slowest port on the way of the data, in Mb/s; None if it changes during the run."""
+    along = {port.name: port.egress for one in spec.sent for port in route(spec, one.sender, one.receiver)}
+    ports = [egress for egress in along.values() if egress.rate_bps]
     if not ports or any(one.changes or one.trace for one in ports):
         return None
     return round(min(one.rate_bps or 0 for one in ports) / 1e6, 3)
@@ -193,7 +205,9 @@ def _series(table: str, frame: pl.DataFrame, every: int) -> Iterator[dict[str, A
         if table == "queues" and not values["backlog_packets"].any():
             continue
         if table == "sockets":
-            values["acked_mbps"] = _acked_mbps(rows["t_us"].to_numpy().astype(np.float64), values.pop("bytes_acked"))
+            values["acked_mbps"] = 100 * _acked_mbps(
+                rows["t_us"].to_numpy().astype(np.float64), values.pop("bytes_acked")
+            )
             values["ssthresh_segments"][values["ssthresh_segments"] >= UNSET] = 0
         if table == "cca_state":
             largest = np.abs(values["value"]).max()

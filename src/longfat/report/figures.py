@@ -184,14 +184,19 @@ def inlined(svg: str, name: str, title: str) -> str:
     cut = TITLE_HEIGHT * sum(found.count("<text") for found in _TITLE.findall(text))
     text = _TITLE.sub("", text)
     text = _PATH.sub(lambda found: f' d="{_path(found[1])}"', text)
-    text = _TAG.sub(lambda tag: _NUMBER.sub(lambda found: _rounded(found[0], 2), tag[0]), text)
+    text = _LINK.sub(r'<g data-explore="\1">', text).replace("</a>", "</g>")
+    text = _TAG.sub(lambda tag: _rounded_tag(tag[0]), text)
     text = _OPENING.sub(lambda found: _opening(found[1], cut, title), text, count=1)
     used = set(_USED.findall(text))
     text = _ID.sub(lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
     text = _USED.sub(lambda found: f"#{name}-{found[1]}" if f' id="{name}-{found[1]}"' in text else found[0], text)
-    text = _LINK.sub(r'<g data-explore="\1">', text).replace("</a>", "</g>")
     text = _NO_ROTATION.sub("", _FONT.sub("", text)).replace("xlink:href", "href")
     return _BETWEEN.sub("><", text).strip()
+
+
+def _rounded_tag(tag: str) -> str:
+    """Return a tag with numbers of two decimals, except in an address."""
+    return tag if "data-explore" in tag else _NUMBER.sub(lambda found: _rounded(found[0], 2), tag)
 
 
 def _opening(box: str, cut: int, title: str) -> str:

@@ -45,7 +45,7 @@
 
   const width = () => Math.max(280, root.clientWidth - 28);
   const own = () => data.runs.filter((run) => run.experiment === chosen.experiment && run.status === "ok" && fits(run, chosen.where));
-  const rate = (run) => data.specs[run.run].goodput.reduce((sum, one) => sum + one, 0);
+  const rate = (run) => data.specs[run.run].goodput;
   const mean = (numbers) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
 
   function lines() {
@@ -75,7 +75,7 @@
     const power = 10 ** Math.floor(Math.log10((top - bottom) / 4));
     const step = power * ([1, 2, 2.5, 5].find((one) => one * power >= (top - bottom) / 5) ?? 10);
     for (let value = Math.ceil(bottom / step) * step; value <= top; value += step) {
-      drawing.append(shape("path", { class: "grid", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }), shape("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(+value.toPrecision(3))));
+      drawing.append(shape("path", { class: "grid", d: `M${LEFT} ${y(value)}H${W - RIGHT}` }), shape("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(+value.toFixed(6))));
     }
     let end = -Infinity;
     for (const value of xs) {

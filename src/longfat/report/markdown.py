@@ -147,7 +147,11 @@ def _claim(item: Judged) -> tuple[str, ...]:
     paper = f"{verdict.paper} ({artifacts})" if artifacts else verdict.paper
     here, limits = _measured(item)
     runs = f"{item.n} {item.profile}" if item.n else ""
-    return f"`{verdict.claim}`", verdict.statement, paper, here, limits, runs, verdict.why or "", verdict.category
+    why = verdict.why or ""
+    if why == "scenario differs":
+        text, measured, _ = (verdict.reason or "").partition(", measured ")
+        why += f": {text.rpartition(': ')[0] if measured else text}"  # value and limit have columns of their own
+    return f"`{verdict.claim}`", verdict.statement, paper, here, limits, runs, why, verdict.category
 
 
 def _measured(item: Judged) -> tuple[str, str]:

@@ -22,10 +22,14 @@ def shown(value: float, unit: str = "", digits: int = DIGITS) -> str:
     return f"{_digits(value / factor, digits)} {name}".strip()
 
 
-def span(low: float, high: float, unit: str = "") -> str:
-    """Format two numbers with their unit: "941 to 944 Mb/s"."""
-    factor, name = _scale(max(abs(low), abs(high)), unit)
-    return f"{_digits(low / factor, DIGITS)} to {_digits(high / factor, DIGITS)} {name}".strip()
+def span(low: float, high: float, unit: str = "", digits: int = DIGITS) -> str:
+    """Format two numbers with their unit: "941 to 944 Mb/s"; with more digits if they would look equal."""
+    size = max(abs(low), abs(high))
+    factor, name = _scale(size, unit)
+    texts = [f"{end:.{digits}g}" if size < FINEST else _digits(end / factor, digits) for end in (low, high)]
+    if texts[0] == texts[1] and low != high and digits < _MOST:
+        return span(low, high, unit, digits + 1)
+    return f"{' to '.join(texts)} {name}".strip()
 
 
 def found(evidence: Evidence) -> str:
@@ -53,7 +57,7 @@ def measured(evidence: Evidence) -> str:
 def interval(evidence: Evidence) -> str | None:
     """Format the interval that decides with its confidence: "90 %: 941 to 944 Mb/s"; None without any."""
     low, high = evidence.low, evidence.high
-    if evidence.mean is None or low is None or high is None or high - low <= _least(evidence.mean):
+    if evidence.mean is None or low is None or high is None or high - low <= 1e-9 * abs(evidence.mean):
         return None
     return f"{100 * (evidence.confidence or 0):.3g} %: {span(low, high, evidence.unit)}"
 
@@ -65,11 +69,11 @@ def allowed(evidence: Evidence) -> str:
         return evidence.limit
     note = "".join(evidence.limit.partition(", ")[1:])
     if low is not None and high is not None:
-        return f"{span(low, high, evidence.unit)}{note}"
+        return f"{span(low, high, evidence.unit, _enough(evidence))}{note}"
     bound = low if low is not None else high
     words = ("above", "at least", "below", "at most")
     word = next((word for word in words if evidence.limit.startswith(word)), "")
-    return f"{word} {shown(bound or 0.0, evidence.unit)}".strip() + note
+    return f"{word} {shown(bound or 0.0, evidence.unit, _enough(evidence))}".strip() + note
 
 
 def compared(evidence: Evidence) -> str:
@@ -81,8 +85,11 @@ def _enough(evidence: Evidence) -> int:
     """Return the number of digits that keeps a mean on the right side of each limit."""
     mean, limits = evidence.mean or 0.0, [x for x in (evidence.limit_low, evidence.limit_high) if x is not None]
     for digits in range(DIGITS, _MOST):
-        rounded = float(f"{mean:.{digits}g}")
-        if all(mean == limit or ((rounded > limit) == (mean > limit) and rounded != limit) for limit in limits):
+        rounded, *ends = (float(f"{value:.{digits}g}") for value in (mean, *limits))
+        if all(
+            mean == limit or ((rounded > end) == (mean > limit) and rounded != end)
+            for limit, end in zip(limits, ends, strict=True)
+        ):
             return digits
     return _MOST
 
@@ -91,11 +98,6 @@ def _tiny(evidence: Evidence) -> bool:
     """Return whether the limits are so small that they need a power of ten."""
     ends = [abs(end) for end in (evidence.limit_low, evidence.limit_high) if end]
     return bool(ends) and max(ends) < FINEST
-
-
-def _least(mean: float) -> float:
-    """Return the width of the narrowest interval that is printed."""
-    return max(FINEST, 1e-9 * abs(mean))
 
 
 def _scale(size: float, unit: str) -> tuple[float, str]:

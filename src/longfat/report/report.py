@@ -126,7 +126,7 @@ class ClaimView:
     @property
     def reason(self) -> str:
         """The reason for a verdict, if the measured value does not explain it."""
-        if self.measured:
+        if self.measured and self.verdict.why != "scenario differs":
             return ""
         return (self.judged.reason if self.judged else self.verdict.reason) or ""
 
@@ -262,7 +262,7 @@ class Report:
         """The paper's goodputs by experiment, in Mb/s."""
         found: dict[str, dict[float, str]] = {}
         for one in self.folder.figures.figures:
-            if isinstance(one, Bars) and one.metric == "goodput" and one.over is None:
+            if isinstance(one, Bars) and one.metric == "goodput" and one.over is None and not one.of_one_flow:
                 for experiment in one.experiments(self.folder.study):
                     found.setdefault(experiment, {}).update(
                         {float(mark.value): mark.label for mark in one.marks if mark.axis == "y"}
