@@ -150,7 +150,7 @@ def _claim(item: Judged) -> tuple[str, ...]:
     why = verdict.why or ""
     if why == "scenario differs":
         text, measured, _ = (verdict.reason or "").partition(", measured ")
-        why += f": {text.rpartition(': ')[0] if measured else text}"  # value and limit have columns of their own
+        why += f": {text.rpartition(': ')[0] if measured else text}"  # other columns have value and limit
     return f"`{verdict.claim}`", verdict.statement, paper, here, limits, runs, why, verdict.category
 
 
