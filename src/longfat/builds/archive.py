@@ -21,6 +21,7 @@ from longfat.builds.apt import apt_options, source_lines
 from longfat.builds.listing import sha256_of
 from longfat.builds.programs import list_entries, run_program
 from longfat.system.errors import RigError
+from longfat.system.processes import git
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 VARIABLE = "LONGFAT_ARCHIVE"
@@ -63,10 +64,11 @@ def write_archive(
         raise RigError("the folder has files already", where=str(folder), hint="name a new or an empty folder")
     for name in ("wheels", "packages", "source", "cache/kernels", f"cache/images/{image.name}"):
         (folder / name).mkdir(parents=True)
-    git = ["git", "-c", f"safe.directory={CHECKOUT}", "-C", str(CHECKOUT)]
-    run_program(
-        *git, "archive", "--format=tar", "--prefix=longfat/", f"--output={folder.resolve()}/longfat.tar", "HEAD"
+    done = git(
+        CHECKOUT, "archive", "--format=tar", "--prefix=longfat/", f"--output={folder.resolve()}/longfat.tar", "HEAD"
     )
+    if done.returncode:
+        raise RigError(f"git cannot archive the checkout: {done.stderr.decode(errors='replace').strip()}")
     say("collecting the Python packages of requirements.lock")
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
     lock = f"--requirement={CHECKOUT / 'requirements.lock'}"

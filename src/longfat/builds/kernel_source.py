@@ -7,11 +7,11 @@ Owns the search and the download; ``longfat.builds.kernel`` unpacks the tarball.
 from __future__ import annotations
 
 import hashlib
+import http.client
 import lzma
 import re
 import shlex
 import shutil
-import subprocess
 import tarfile
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -23,6 +23,7 @@ from longfat.builds.archive import archived
 from longfat.study.catalog.kernels import Tree
 from longfat.system.errors import RigError
 from longfat.system.files import file_sha256
+from longfat.system.processes import git
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,12 @@ def tree_source(tree: Tree) -> Source:
 
 def pack(tree: Tree, path: Path) -> Source:
     """Write the files of the tree's commit to the tarball ``path``. Raises RigError if git cannot."""
-    argv = ["git", "-C", str(tree.path), "archive", "--prefix=linux/", f"--output={path}", tree.commit]
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        done = git(tree.path, "archive", "--prefix=linux/", f"--output={path.resolve()}", tree.commit)
     except OSError as error:
         raise RigError(f"git cannot be started: {error.strerror}", hint="apt-get install git") from error
     if done.returncode:
-        said = done.stderr.strip() or f"exit status {done.returncode}"
+        said = done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"
         hint = f"`git -C {shlex.quote(str(tree.path))} rev-parse HEAD` prints a commit that it has"
         raise RigError(f"the commit {tree.commit} cannot be read: {said}", where=str(tree.path), hint=hint)
     return replace(tree_source(tree), path=path, version=_release(path))
@@ -114,7 +114,7 @@ def _download(settings: Mapping[str, str], path: Path, say: Callable[[str], None
             sums = answer.read().decode()
         with urllib.request.urlopen(url, timeout=60) as answer, partial.open("wb") as stream:
             shutil.copyfileobj(answer, stream)
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         suite = f", in Debian's {settings['suite']}" if "suite" in settings else ""
         raise RigError(
             f"no kernel source: {settings['distribution_tarball']} does not exist and {url} cannot be fetched: {error}",

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.plan.model import Plan, PlannedRun
-from longfat.spec.network import route, smallest_mtu_bytes
+from longfat.spec.network import base_rtt_us, route, smallest_mtu_bytes
 from longfat.spec.runspec import RunSpec
 from longfat.study.traffic import section_of
 from longfat.study.traffic.kind import Path
@@ -77,8 +78,7 @@ def seconds_on(backend: str, spec: RunSpec) -> float:
 
 def run_seconds(spec: RunSpec) -> float:
     """Return the seconds of wall time of one run in virtual time, on one core."""
-    path = _path(spec)
-    costs = [section_of(one).cost(one, path) for one in spec.sent]
+    costs = [section_of(one).cost(one, _path(spec, one)) for one in spec.sent]
     packets = min(_most_packets(spec), sum(cost.packets for cost in costs))
     ends = {(one.sender, one.receiver) for one in spec.sent} | {(ping.sender, ping.receiver) for ping in spec.pings}
     hops = max(len(route(spec, *pair)) for pair in ends)
@@ -99,10 +99,9 @@ def run_bytes(spec: RunSpec) -> int:
     return round(total)
 
 
-def _path(spec: RunSpec) -> Path:
-    """Return the properties of a run that determine the cost of its traffic."""
-    round_trip_us = sum(end.egress.delay_us for link in spec.links for end in (link.a, link.b))
-    return Path(_slowest_bps(spec), round_trip_us, smallest_mtu_bytes(spec))
+def _path(spec: RunSpec, sent: Any) -> Path:
+    """Return the properties of a run that determine the cost of its traffic ``sent``."""
+    return Path(_slowest_bps(spec), base_rtt_us(spec, sent), smallest_mtu_bytes(spec))
 
 
 def _socket_samples(spec: RunSpec) -> float:
@@ -112,8 +111,8 @@ def _socket_samples(spec: RunSpec) -> float:
 
 def _captured_packets(spec: RunSpec) -> float:
     """Return the packets of all captures together; captured flows share the bottleneck."""
-    path, captured = _path(spec), [one for one in spec.sent if one.name in spec.probes.capture]
-    packets = sum(section_of(one).cost(one, path).packets for one in captured)
+    captured = [one for one in spec.sent if one.name in spec.probes.capture]
+    packets = sum(section_of(one).cost(one, _path(spec, one)).packets for one in captured)
     return len(spec.probes.capture_at) * min(_most_packets(spec), packets)
 
 

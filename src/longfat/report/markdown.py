@@ -147,7 +147,7 @@ def _claim(item: Judged) -> tuple[str, ...]:
     paper = f"{verdict.paper} ({artifacts})" if artifacts else verdict.paper
     here, limits = _measured(item)
     runs = f"{item.n} {item.profile}" if item.n else ""
-    why = verdict.why or ""
+    why: str = verdict.why or ""
     if why == "scenario differs":
         text, measured, _ = (verdict.reason or "").partition(", measured ")
         why += f": {text.rpartition(': ')[0] if measured else text}"  # other columns have value and limit
