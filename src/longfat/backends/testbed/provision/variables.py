@@ -138,7 +138,7 @@ def write_example(folder: Path, environment: str, hosts: tuple[str, ...]) -> Pat
     if target.exists():
         raise StudyError("this lab has variables already", where=str(target), hint="edit them, or choose another --lab")
     found = [HOST.fullmatch(host) for host in hosts]
-    if wrong := [host for host, match in zip(hosts, found, strict=True) if match is None]:
+    if wrong := [host for host, match in zip(hosts, found, strict=True) if not match or int(match[3] or 1) > 65535]:
         raise StudyError(f"not hosts: {', '.join(wrong)}", where="--host", hint="allowed: [USER@]ADDRESS[:PORT], IPv4")
     text = (EXAMPLES / f"{environment}.yaml").read_text(encoding="utf-8")
     if hosts:
