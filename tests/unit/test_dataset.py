@@ -61,7 +61,7 @@ def test_what_was_read_back_of_each_interface_is_a_row_and_what_cannot_be_read_m
 
 
 def test_a_missing_dataset_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(RigError, match="the dataset cannot be read"):
+    with pytest.raises(RigError, match="no dataset yet"):
         load_dataset(tmp_path)
     with pytest.raises(RigError, match="no dataset"):
         dataset_digests(tmp_path)

@@ -19,7 +19,7 @@ from longfat.study.catalog.kernels import OwnKernel
 from longfat.study.load import header_of, study_of
 from longfat.study.models import Header
 from longfat.study.schema.files import MAX_BYTES
-from longfat.study.schema.names import Finding, unknown
+from longfat.study.schema.names import Finding, nearest, unknown
 from longfat.study.schema.source import Source, read_source
 from longfat.study.study import Study
 from longfat.study.warn import study_warnings
@@ -219,12 +219,14 @@ class StudyFolder:
             raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
 
     def _without_figure(self) -> Iterator[Finding]:
-        """Yield the artifacts of claims that are no figure; a paper, or a study without figures, may have others."""
+        """Yield the artifacts of claims that look like a misspelt figure; a claim may have an artifact of its own."""
         figures = [name for figure in self.figures.figures for name in (figure.artifact, figure.part_of) if name]
         for index, claim in enumerate(self._source(CLAIMS).data.get("claims", ())):
             given = claim.get("artifact")
-            if figures and given is not None and given not in figures and not self.study.header.paper:
-                yield Finding(("claims", index, "artifact"), *unknown("figure", given, figures))
+            if given is None or given in figures or self.study.header.paper:
+                continue
+            if (near := nearest(given, figures)) is not None:
+                yield Finding(("claims", index, "artifact"), f"{given!r} is not a figure", near)
 
     def experiments_by_artifact(self) -> dict[str, tuple[str, ...]]:
         """Return the experiments of every artifact, in the order of figures.yaml, then claims.yaml."""
