@@ -219,7 +219,7 @@ class StudyFolder:
             raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
 
     def _without_figure(self) -> Iterator[Finding]:
-        """Yield the artifacts of claims that look like a misspelt figure; a claim may have an artifact of its own."""
+        """Yield the artifacts of claims that look like a misspelt figure; a claim may have another artifact."""
         figures = [name for figure in self.figures.figures for name in (figure.artifact, figure.part_of) if name]
         for index, claim in enumerate(self._source(CLAIMS).data.get("claims", ())):
             given = claim.get("artifact")
