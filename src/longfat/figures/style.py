@@ -23,7 +23,7 @@ _ALGORITHMS = {
     "bbr": (_BLACK, "*"),
     "p-tcp": (_BLACK, "*"),
     "s-tcp": (_GREEN, "^"),
-    "fast": ("#8c564b", "h"),
+    "fast": ("#6a3d9a", "h"),
     "hs-tcp": (_ORANGE, "s"),
     "hstcp-lp": (_YELLOW, "X"),
     "h-tcp": (_SKY, "P"),
