@@ -19,7 +19,7 @@ from pathlib import Path
 
 from longfat.builds.apt import apt_options, source_lines
 from longfat.builds.listing import sha256_of
-from longfat.builds.programs import list_entries, run_program
+from longfat.builds.programs import list_entries, require_programs, run_program
 from longfat.system.errors import RigError
 from longfat.system.processes import git
 
@@ -64,6 +64,7 @@ def write_archive(
         raise RigError("the folder has files already", where=str(folder), hint="name a new or an empty folder")
     for name in ("wheels", "packages", "source", "cache/kernels", f"cache/images/{image.name}"):
         (folder / name).mkdir(parents=True)
+    require_programs({"git": "git"}, "an archive")
     done = git(
         CHECKOUT, "archive", "--format=tar", "--prefix=longfat/", f"--output={folder.resolve()}/longfat.tar", "HEAD"
     )

@@ -212,20 +212,19 @@ class StudyFolder:
                 read()
             except StudyError as error:
                 problems += error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
-        if not problems:
-            problems += map(self._source(CLAIMS).problem, self._without_figure()) if self.has(CLAIMS) else ()
+        if not problems and self.has(CLAIMS):
+            problems += map(self._source(CLAIMS).problem, self._misspelt_artifacts())
         if problems := list(dict.fromkeys(problems)):
             count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
             raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
 
-    def _without_figure(self) -> Iterator[Finding]:
+    def _misspelt_artifacts(self) -> Iterator[Finding]:
         """Yield the artifacts of claims that look like a misspelt figure; a claim may have another artifact."""
         figures = [name for figure in self.figures.figures for name in (figure.artifact, figure.part_of) if name]
-        for index, claim in enumerate(self._source(CLAIMS).data.get("claims", ())):
+        for index, claim in enumerate(self._source(CLAIMS).data.get("claims") or ()):
             given = claim.get("artifact")
-            if given is None or given in figures or self.study.header.paper:
-                continue
-            if (near := nearest(given, figures)) is not None:
+            near = nearest(given, figures)
+            if near and given is not None and given not in figures and not self.study.header.paper:
                 yield Finding(("claims", index, "artifact"), f"{given!r} is not a figure", near)
 
     def experiments_by_artifact(self) -> dict[str, tuple[str, ...]]:

@@ -168,7 +168,7 @@ def decide(claim: Claim, grounds: Grounds, papers: Mapping[str, PaperNumbers] | 
         evidence = decided(_parts(claim, grounds, (papers or {}).get(claim.id)))
         word, why, reason = _combined(evidence)
         if word == "not reproduced" and claim.scenario_differs:
-            why, reason = "scenario differs", f"{claim.scenario_differs}: {why}, {reason}"
+            why, reason = "scenario differs", claim.scenario_differs
         elif claim.scenario_differs and word in ("reproduced", "compatible"):
             word, why, reason = "not testable", "scenario differs", claim.scenario_differs
     if why == "runs missing" and (lacking := _left_out(claim, grounds)):

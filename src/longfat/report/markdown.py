@@ -147,10 +147,7 @@ def _claim(item: Judged) -> tuple[str, ...]:
     paper = f"{verdict.paper} ({artifacts})" if artifacts else verdict.paper
     here, limits = _measured(item)
     runs = f"{item.n} {item.profile}" if item.n else ""
-    why: str = verdict.why or ""
-    if why == "scenario differs":
-        text, measured, _ = (verdict.reason or "").partition(", measured ")
-        why += f": {text.rpartition(': ')[0] if measured else text}"  # other columns have value and limit
+    why = f"{verdict.why}: {verdict.reason}" if verdict.why == "scenario differs" else verdict.why or ""
     return f"`{verdict.claim}`", verdict.statement, paper, here, limits, runs, why, verdict.category
 
 

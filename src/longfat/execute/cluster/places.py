@@ -72,7 +72,8 @@ def read_place(text: str) -> Place:
         return Slurm()
     if kind == "ssh":
         hosts = tuple(_host(part) for part in rest.split(",") if part)
-        if twice := sorted({host.name for host in hosts if hosts.count(host) > 1}):
+        names = [host.name for host in hosts]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
             raise StudyError(f"{', '.join(twice)} is named twice", where="--on", hint="name each host once")
         if hosts:
             return Ssh(hosts)

@@ -18,7 +18,7 @@ import yaml
 
 from longfat.study.catalog.ccas import CCAS, UNITS, Cca, Parameter
 from longfat.study.catalog.kernels import Piece
-from longfat.study.schema.fields import fault
+from longfat.study.schema.fields import fault, is_name
 from longfat.study.schema.files import read_file
 from longfat.study.schema.names import shown, unknown
 from longfat.system.errors import Problem
@@ -29,7 +29,6 @@ PROGRAM = ("send", "receive")
 MAX_BYTES = 4_000_000  # a patch series in one file has about 100 kB
 
 _FILE = re.compile(r"tcp_([a-z][a-z0-9_]{0,14})\.c")  # TCP_CA_NAME_MAX is 16, its end included
-_FOLDER = re.compile(r"[a-z][a-z0-9_.-]{0,62}")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 _TABLE = re.compile(r"\bstruct\s+tcp_cc_param\s+(\w+)_params\s*\[\s*\]\s*=\s*\{(.*?)\}\s*;", re.S)
 _ENTRY = re.compile(r'\{\s*"(\w+)"((?:\s*,[^,{}"]+){3}),?\s*\}')
@@ -52,8 +51,8 @@ def faults_of(given: str) -> Iterator[Problem]:
     """Yield the faults of an algorithm on the command line: a name, a C file or the folder of a program."""
     path = Path(given)
     if path.is_dir():
-        if not _FOLDER.fullmatch(path.name) or yaml.safe_load(path.name) != path.name:
-            allowed = "allowed: a letter, then up to 62 of a-z, 0-9, '_', '-' and '.', and no word of YAML such as null"
+        if not (is_name(path.name) and path.name[0].isalpha()) or yaml.safe_load(path.name) != path.name:
+            allowed = "allowed: a letter, then up to 63 of a-z, 0-9, '_', '-' and '.', and no word of YAML such as null"
             yield Problem(given, None, "", f"{path.name!r} cannot name a program", allowed)
         for name in PROGRAM:
             if not (path / name).is_file():

@@ -91,8 +91,11 @@ def give_variables(folder: Path, module: Path, life: timedelta | None, now: date
         chosen[EXPIRES] = f"{now + life:%Y-%m-%dT%H:%M:%SZ}"
         write_whole(folder / CHOSEN, json.dumps(chosen, indent=2) + "\n", 0o600)
     ceiling = chosen.pop(EXPIRES, None)
-    own = re.sub("[^a-z0-9-]+", "-", f"lf-{folder.name}".lower())[:16]  # two labs fit into one project
-    values = {**({"name": own} if "name" in declared else {}), **chosen, **source.data}
+    before = read_json(folder / GIVEN)
+    if "name" in declared and (not before or "name" in before):  # a standing lab keeps its name
+        own = re.sub("[^a-z0-9-]+", "-", f"lf-{folder.name}".lower())[:16]
+        chosen = {"name": own, **chosen}
+    values = {**chosen, **source.data}
     tags = values.get("tags")
     if isinstance(tags, dict) and isinstance(tags.get("expires"), str | None):
         ends = [end for end in (tags.get("expires"), ceiling) if end]
