@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -155,10 +156,10 @@ def test_keys_that_an_older_version_did_not_record_are_not_compared(tmp_path: Pa
 
 
 def test_damaged_first_claims_are_an_error(tmp_path: Path) -> None:
-    known = claims_of(tmp_path, claim("a", f"{FAST} = 900"))
-    keep_first(tmp_path, known, before_runs=True)
-    path = tmp_path / "claims-first.json"
-    for damaged in (path.read_text(encoding="ascii").replace("= 900", "= 990"), "{"):
+    keep_first(tmp_path, known := claims_of(tmp_path, claim("a", f"{FAST} = 900")), before_runs=True)
+    whole = (path := tmp_path / "claims-first.json").read_text(encoding="ascii")
+    turns = (("= 900", "= 990"), (r"\+00:00", ""), ("T..:", "T01z"), ("true", "2"), ("(?s).+", "[" * 5000), ("}", ""))
+    for damaged in (re.sub(*turn, whole) for turn in turns):
         path.write_text(damaged, encoding="ascii")
         with pytest.raises(RigError, match=r"claims-first\.json"):
             keep_first(tmp_path, known, False)
@@ -179,9 +180,9 @@ def test_criteria_are_from_before_the_runs_only_if_no_recorded_run_is_older(resu
 
 def test_verdicts_are_sealed_with_the_claims_by_which_they_were_judged(results: Path, tmp_path: Path) -> None:
     folder = StudyFolder(write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100")))
-    claims = folder.claims
+    read = folder.study, folder.claims, folder.judged_by
     write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 900"))  # while the command runs
-    judge(results, folder.study, claims, folder.judged_by)
+    judge(results, *read)
     with pytest.raises(RecordError, match=r"claims\.yaml \(changed\)"):
         read_verdicts(results, folder.path)
 
@@ -194,6 +195,5 @@ def test_verdicts_hold_the_digest_of_the_claims_that_gave_them(results: Path, tm
     assert (before.claims_sha256, before.changes) == (before.first_sha256, ())
     write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 200"))
     judge_study(results, study)
-    after = read_origin(results)
-    assert after.first_sha256 == before.first_sha256 != after.claims_sha256
+    assert (after := read_origin(results)).first_sha256 == before.first_sha256 != after.claims_sha256
     assert after.sentence.endswith("and have changed since")

@@ -13,6 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, ConfigDict, TypeAdapter
 
 from longfat.metrics import METRICS
 from longfat.metrics.definitions import definition_digest
@@ -27,12 +30,21 @@ Criterion = Mapping[str, object]
 Decisive = Mapping[str, Criterion]
 
 
+def _with_zone(text: str) -> str:
+    if not datetime.fromisoformat(text).tzinfo:
+        raise ValueError("a time without a time zone")
+    return text
+
+
+Time = Annotated[str, AfterValidator(_with_zone)]  # ISO 8601
+
+
 @dataclass(frozen=True)
 class First:
     """The first criteria of the claims, with their digest, the time, and whether they precede all runs."""
 
     sha256: str
-    time: str
+    time: Time
     before_runs: bool
     claims: Decisive
 
@@ -76,11 +88,12 @@ def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> Fir
             first = First(digest(now), datetime.now(UTC).isoformat(timespec="seconds"), before_runs, now)
             write_whole(path, json.dumps(vars(first), sort_keys=True, indent=1))
             return first
-        first = First(**json.loads(path.read_text(encoding="ascii")))
+        kept = TypeAdapter(list[First], config=ConfigDict(extra="forbid"))
+        (first,) = kept.validate_python([json.loads(path.read_text(encoding="ascii"))])
         if digest(first.claims) != first.sha256:
             raise ValueError("its claims do not have its digest")
         return first
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise RigError(f"the first claims cannot be read: {error!r}", where=str(path)) from error
 
 

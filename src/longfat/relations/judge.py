@@ -22,7 +22,7 @@ from longfat.plan.lockfile import left_out_by_backend
 from longfat.relations.claims import Claim, Needs, Retest
 from longfat.relations.counting import Counted, category_of
 from longfat.relations.evaluate import Compared, Evidence, Grounds, Rule, comparisons, decided
-from longfat.relations.firsts import FIRST, changes, decisive, digest, keep_first, recorded_before
+from longfat.relations.firsts import FIRST, Time, changes, decisive, digest, keep_first, recorded_before
 from longfat.relations.outcomes import Why, Word, phrase
 from longfat.relations.paper import PaperNumbers, printed_numbers
 from longfat.study.schema.names import shown
@@ -82,7 +82,7 @@ class Origin:
 
     claims_sha256: str
     first_sha256: str
-    first_time: str
+    first_time: Time
     before_runs: bool
     changes: tuple[str, ...]
 

@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +209,7 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
     verify_checksums(results, "report", folder.path)
     planned = len({run.run_id for run in plan.runs})
     valid = len({run.run_id for run in dataset.runs if run.status == "ok"})
-    date = datetime.fromisoformat(read_origin(results).first_time).replace(tzinfo=UTC)
+    date = datetime.fromisoformat(read_origin(results).first_time)
     cited = yaml.safe_load((repository / "CITATION.cff").read_text(encoding="utf-8"))
     runs = f"{planned} runs" if valid == planned else f"{valid} of {planned} runs"
     about = About(folder.header, plan, runs, date, cited)
