@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of ``longfat check`` about a whole folder: its name, and repetitions that decide no claim."""
+"""What ``longfat check`` says about a whole folder: problems of all files, its name, idle repetitions."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ def test_a_name_that_is_not_the_folder_s_is_warned_of(tmp_path: Path) -> None:
     assert call("check", str(study)).output.startswith("h3-small: ")
 
 
+def test_problems_of_the_other_files_come_with_those_of_the_manifest(tmp_path: Path) -> None:
+    study = write_study(tmp_path, claims="format: 2\nstudy: small\nclaims: 7\n")
+    (study / "study.yaml").write_text(changed(MANIFEST, ("repetitions: 2", "repetitions: x")), encoding="utf-8")
+    (study / "figures.yaml").write_text("format: 2\nfigures: []\n", encoding="utf-8")
+    said = call("check", str(study)).output
+    assert [f"/{name}.yaml:" in said for name in ("study", "claims", "figures")] == [True] * 3
+
+
 @pytest.mark.parametrize(
     ("changes", "claims"),
     [
@@ -31,9 +39,7 @@ def test_a_name_that_is_not_the_folder_s_is_warned_of(tmp_path: Path) -> None:
         ([("0 ppm", "1 ppm")], ["window-limits", "halves"]),
     ],
 )
-def test_repetitions_that_decide_no_claim_are_warned_of(
-    tmp_path: Path, changes: list[Change], claims: list[str]
-) -> None:
+def test_idle_repetitions_are_warned_of(tmp_path: Path, changes: list[Change], claims: list[str]) -> None:
     study = write_study(tmp_path)
     (study / "study.yaml").write_text(changed(MANIFEST, *changes), encoding="utf-8")
     found = [str(one) for one in StudyFolder(study).warnings if "decide no claim" in str(one)]

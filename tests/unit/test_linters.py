@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from pathlib import Path
@@ -59,11 +58,6 @@ def test_every_source_file_names_its_licence_at_its_top() -> None:
 def test_no_python_file_is_longer_than_a_reader_keeps_in_mind() -> None:
     long = [path for path in PYTHON if len(path.read_text().splitlines()) > MAX_LINES]
     assert names(long) == []
-
-
-def test_every_module_has_a_docstring() -> None:
-    mute = [path for path in PYTHON if not ast.get_docstring(ast.parse(path.read_text()))]
-    assert names(mute) == []
 
 
 def test_no_file_holds_a_path_of_somebodys_home() -> None:

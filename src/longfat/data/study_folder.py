@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
 
 from longfat.spec.runspec import Scalar
 from longfat.study.catalog.kernels import OwnKernel
@@ -20,7 +22,7 @@ from longfat.study.load import header_of, study_of
 from longfat.study.models import Header
 from longfat.study.schema.files import MAX_BYTES
 from longfat.study.schema.names import Finding, nearest, unknown
-from longfat.study.schema.source import Source, read_source
+from longfat.study.schema.source import Source, document_of, read_source
 from longfat.study.study import Study
 from longfat.study.warn import study_warnings
 from longfat.system.errors import Problem, StudyError
@@ -203,20 +205,37 @@ class StudyFolder:
             raise StudyError(message, where=str(self.path / file)) from error
 
     def check(self) -> None:
-        """Raise StudyError with all problems of the manifest, or else with all of claims, headlines and figures."""
-        _ = self.study
-        problems: list[Problem] = []
-        texts = (lambda: self.text_of(README), lambda: self.text_of(NOTES))
-        for read in (lambda: (self.claims, self.headlines), lambda: self.figures, *texts):
-            try:
-                read()
-            except StudyError as error:
-                problems += error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
+        """Raise StudyError with all problems of manifest, claims, headlines and figures.
+
+        Next to a faulty manifest only the keys and values of the other files are checked, not their names.
+        """
+        problems = _problems_of(lambda: self.study)
+        what = "the study has" if problems else "claims and figures have"
+        others = self._forms() if problems else (lambda: (self.claims, self.headlines), lambda: self.figures)
+        for read in (*others, lambda: self.text_of(README), lambda: self.text_of(NOTES)):
+            problems += _problems_of(read)
         if not problems and self.has(CLAIMS):
             problems += map(self._source(CLAIMS).problem, self._misspelt_artifacts())
         if problems := list(dict.fromkeys(problems)):
             count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
-            raise StudyError(f"claims and figures have {count}", problems=tuple(problems))
+            raise StudyError(f"{what} {count}", problems=tuple(problems))
+
+    def _forms(self) -> tuple[Callable[[], object], ...]:
+        """Return the readers of the other files that do not need the study."""
+        from longfat.figures.document import FiguresDocument
+        from longfat.relations.claims import ClaimsDocument
+        from longfat.relations.headlines import HeadlinesDocument
+
+        def form(file: str, model: type[BaseModel], key: str) -> object:
+            section, context = file.removesuffix(".yaml"), {"folder": str(self.path)}
+            return document_of(self._source(file), model, section, key, lambda _: (), context)
+
+        files = (
+            (CLAIMS, ClaimsDocument, "id"),
+            (HEADLINES, HeadlinesDocument, "id"),
+            (FIGURES, FiguresDocument, "artifact"),
+        )
+        return tuple(partial(form, *one) for one in files if self.has(one[0]))
 
     def _misspelt_artifacts(self) -> Iterator[Finding]:
         """Yield the artifacts of claims that look like a misspelt figure; a claim may have another artifact."""
@@ -281,6 +300,14 @@ class StudyFolder:
         if file not in self._sources:
             self._sources[file] = read_source(self.path / file)
         return self._sources[file]
+
+
+def _problems_of(read: Callable[[], object]) -> list[Problem]:
+    try:
+        read()
+    except StudyError as error:
+        return list(error.problems) or [Problem(error.where or "", None, "", error.message, error.hint)]
+    return []
 
 
 def studies_in(experiments: Path) -> list[StudyFolder]:
