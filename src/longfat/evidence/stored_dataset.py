@@ -84,7 +84,7 @@ class EvidenceDataset(Dataset):
         return {**self.values}
 
     def _read(self, table: str, **options: object) -> NoReturn:
-        raise NoValue("the evidence does not have this value: it was added before a claim or figure asked for it")
+        raise NoValue("the evidence lacks it: its rows are older than the claim, or a run has several such numbers")
 
 
 @dataclass(frozen=True)
