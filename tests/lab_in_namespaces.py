@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lab without machines: three hosts, each in namespaces of its own with the project's userland, and cables of veth.
 
-The link ``direct`` is a tunnel over a network between its two hosts, made by the real longfat-nics.
-
-Owns the hosts' start and end, and a program ``ssh`` that enters them where the real one would connect. The rest is as
-on a real host: the agent comes over that connection, takes the cards, and has to give them back. Must not assert
-anything.
+The link ``direct`` is a tunnel over a network between its two hosts, made by the real longfat-nics. Owns the hosts'
+start and end, and a program ``ssh`` that enters them where the real one would connect. The rest is as on a real host:
+the agent comes over that connection, takes the cards, and has to give them back. Must not assert anything.
 """
 
 from __future__ import annotations

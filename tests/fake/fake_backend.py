@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A backend with known truth: writes the files of a guest, computed by ``fake_truth`` instead of measured.
 
-Serves the tests of everything downstream of a run. It is registered under the name ``fake`` when this module is
-imported: here by ``conftest``, in processes that tests start by ``sitecustomize``. Its iperf2 texts and captures are
-placeholders of the right form (a capture has no packets). Same RunSpec, same bytes. It can be made to fail in the ways
-a guest fails.
+It is registered as ``fake`` when this module is imported: here by ``conftest``, in processes by ``sitecustomize``. Its
+iperf2 texts and captures are placeholders of the right form. Same RunSpec, same bytes. It can fail as a guest fails.
 """
 
 from __future__ import annotations

@@ -4,16 +4,12 @@
 Pure functions of the RunSpec. The model is simple enough to work out any number of a report by hand:
 
 - A flow takes the route with the fewest links; its base RTT is the sum of the egress delays there and back.
-- A shaped egress carries ``rate * mss / (mtu + 14 + framing)`` bit/s of payload; mss is the MTU less 40
-  bytes of headers, and less 12 more unless the sender's ``net.ipv4.tcp_timestamps`` is 0. Its payload rate
-  is shared equally among all TCP connections that ever use that egress, whenever they start. A rate that
-  changes counts with its mean while the flow lasts.
+- A shaped egress carries ``rate * mss / (mtu + 14 + framing)`` bit/s of payload; mss is the MTU less 40 bytes, 52 with
+  timestamps. All TCP connections that ever use the egress have equal parts. A rate that changes counts with its mean.
 - The window of a connection is twice ``window_bytes``: Linux doubles the size that iperf2 requests (socket(7)).
-- goodput = min(share of the rate on each egress, streams * window / base RTT, mean rate of the application), rounded
-  down to whole bytes.
-- Outstanding data of a connection doubles each RTT from ten segments until it reaches its pipe: the smaller
-  of its window and share * base RTT, in whole segments. Each deliberate drop on the route halves the
-  next value, after which it grows one segment each RTT up to the pipe. The goodput does not feel this.
+- goodput = min(share of the rate on each egress, streams * window / base RTT, rate of the application), in whole bytes.
+- Outstanding data of a connection doubles each RTT from ten segments until it reaches its pipe: the smaller of window
+  and share * base RTT, in whole segments. Each deliberate drop halves it, then it grows by one. The goodput does not.
 - Each web user gets one reply of 10 000 bytes in 200 ms for each whole second; flows do not feel it.
 - Throughput of a connection is its share of the goodput, less as its outstanding data is less than its pipe.
 """

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damages files of results or evidence: each damage is named, mended, or without effect.
 
-A round damages a copy. Of records one file each is damaged, because their reader stops at the first: `run` executes
-these again, and all files must come out as they were. Of the other results one file of each kind is damaged: the
-command that reads it must name it, and it is restored; with the files that nothing named still damaged, the outputs
-must be the undamaged ones. Of the evidence one file after the other is damaged: a changed value that is still a value
-is found by comparison with runs.
+A round damages a copy. Of records one file each: `run` executes these again, and all files come out as they were. Of
+the other results one file of each kind: the command that reads it must name it, or the outputs are the undamaged ones.
+Of the evidence one file after the other: a changed value that is still a value is found by comparison with runs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills processes of ``reproduce`` at any moment and gives the command again: nothing is lost, nothing differs.
 
-A round starts `run` or `reproduce`, strikes one of its processes or all, and goes on with another start, up to 24
-times, then leaves `reproduce` alone. The results must be byte-identical to those of an undisturbed start; a record that
-was there must stay the same file; nothing may be left of what was in flight.
+A round starts `run` or `reproduce`, strikes one of its processes or all, up to 24 times, then leaves it alone.
+Results must be byte-identical to undisturbed ones, each record the same file, and nothing in flight left over.
 """
 
 from __future__ import annotations

@@ -154,6 +154,7 @@ MALFORMED = {
     "goodput[delay] > 7 Gbit/s": "write 7",
     "goodput[delay] =< 7": "write <=",
     "goodput[delay] > 1e400": "column 18",
+    "goodput[delay] = 521 ± 15 %": "write the number alone",
     "goodput[delay] = 0": "relative tolerance",
     "goodput[delay] >= 500 ± 10": "follows = or ~",
     "goodput[delay] = 500 ± 0": "above 0",
@@ -175,6 +176,7 @@ UNFITTING = {
     "goodput[delay, cubic] > 1": "'cubic'",
     "goodput[delay, standard, algorithm=highspeed] > 1": "twice",
     "goodput[delay] > 1 for speed": "'speed'",
+    "count(goodput[delay, standard] >= 4 for windw in [1 MiB, 8 MiB]) >= 2": "no metric uses 'windw'",
     "goodput[delay] > 1 for algorithm != cubic": "'cubic'",
     "goodput[delay, window=8 MiB] > goodput[delay, window] for window != 8 MiB": "no value for window",
     "drop_ratio[one-drop] = 0.5": "needs at",
@@ -188,6 +190,7 @@ UNFITTING = {
     "rank(standard of algorithm by goodput[delay] then goodput[one-drop]) = 1": "'one-drop'",
     "quotient(numerator=1) = 1": "denominator",
     "quotient(numerator=1, denominator=0) = 1": "denominator",
+    "quotient(numerator=1 %, denominator=2) = 1": "a part as 0.01",
 }
 
 

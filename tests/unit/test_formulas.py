@@ -61,6 +61,7 @@ def test_a_formula_has_the_value_that_its_units_give(text: str, value: float | s
         ("packet * packet", 1, "neither", "units fit"),
         ("packet / 7", 1, "whole number of B", "round(... / 1 B)"),
         ("0.5 us", 1, "0.5 us", ""),
+        ("1e400 / 3", 1, "digits", ""),
     ],
 )
 def test_a_fault_of_a_formula_has_its_column(text: str, column: int, named: str, hint: str) -> None:

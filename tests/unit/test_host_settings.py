@@ -45,3 +45,8 @@ def test_each_host_has_its_own_local_queue(tmp_path: Path, kind: str) -> None:
     spec = spec_of(tmp_path, queues, ("to: server1", f"to: {server}"))
     ports = {port.node: port.egress.queue.limit_packets for port in lay_out(spec).all_ports()}
     assert (ports["client1"], ports[server]) == (70, 305)
+
+
+def test_a_sysctl_of_the_experiment_replaces_the_studys_recovery(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, text("{recovery: sack}", "{sysctls: {net.ipv4.tcp_sack: 0}}"))
+    assert next(node for node in spec.nodes if node.name == "client1").sysctls["net.ipv4.tcp_sack"] == "0"

@@ -135,6 +135,8 @@ BEYOND_A_SCHEMA = [
     ("{kind: [a, b]", "{stack: [a, b]", 36, "experiments[1].sweep.zip[1].stack"),
     ("{kind: [a, b]", "{kind: [a]", 36, "experiments[1].sweep.zip[1]"),
     ("like: first", "like: frst", 29, "experiments[1].like"),
+    ("- id: second\n    like: first", "- like: first", 28, "experiments[1].id"),
+    ("/ 4)}", '/ 4), late: packet * 2}\n    hosts: {mtu: "${late}"}', 26, "experiments[0].sweep.derived.limit"),
     ("to: server", "to: sever", 16, "defaults.flow.to"),
     ("limit: 50", 'limit: "${limit}"', 9, "paths.short.bottleneck_queue.limit"),
     ("{mtu: 1500 B}", '{mtu: 1500 B, tx_ring: "${limit}"}', 7, "hosts.tx_ring"),

@@ -58,6 +58,9 @@ def test_an_exact_number_and_runs_that_are_all_the_same_have_no_interval() -> No
     same = estimate([0.1 + 0.2, 0.1 + 0.2, 0.1 + 0.2])
     assert same.exact
     assert same.interval() == (same.value, same.value)
+    for runs in (5, 6):  # whose sisters vary
+        values = {run: (run, 7.0) for run in range(runs)}
+        assert stratified({"a": values}, Prior(1.0, 9.0)).exact is (runs == 6)
 
 
 def test_a_difference_of_runs_that_nothing_joins_is_that_of_welch() -> None:

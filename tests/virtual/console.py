@@ -4,8 +4,7 @@
 A block is a fenced ``console`` block with a ``$`` before each command and the command's output below it. ``...`` stands
 for any lines, or for any text inside a line. Times, sizes, digests and paths are not compared. A comment ``not
 executed: REASON`` directly above a block leaves it out.
-
-`python console.py FOLDER` follows the longest pages one after the other in a checkout at FOLDER, without pytest.
+`python console.py FOLDER` follows the longest pages in a checkout at FOLDER, without pytest.
 """
 
 from __future__ import annotations

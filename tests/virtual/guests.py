@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boots guests for the tests: a program of the test's own, or one flow over a long fat path.
 
-LONGFAT_TEST_KERNEL names the kernel of all guests, if it is not to be the default one.
-
-Owns the way of a test's Python program into a guest and of its answer back. Must not assert anything.
+LONGFAT_TEST_KERNEL names the kernel of all guests. Owns the way of a test's Python program into a guest and back.
 """
 
 from __future__ import annotations

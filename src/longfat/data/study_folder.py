@@ -223,10 +223,12 @@ class StudyFolder:
     def _forms(self) -> tuple[Callable[[], object], ...]:
         """Return the readers of the other files that do not need the study."""
         from longfat.figures.document import FiguresDocument
+        from longfat.metrics.registry import load_own_metrics
         from longfat.relations.claims import ClaimsDocument
         from longfat.relations.headlines import HeadlinesDocument
 
         def form(file: str, model: type[BaseModel], key: str) -> object:
+            load_own_metrics(self.path)
             section, context = file.removesuffix(".yaml"), {"folder": str(self.path)}
             return document_of(self._source(file), model, section, key, lambda _: (), context)
 

@@ -94,7 +94,7 @@ class Table(Figure):
             return
         for heading, below in self._below.items():
             yield from self._column_findings(heading, below, rows, study)
-        for number, row in enumerate(self.rows):
+        for number, row in enumerate(self.rows if self.file or self.columns else ()):
             if len(row) != len(self.headings):
                 message = f"has {len(row)} cells, the table has {len(self.headings)} columns"
                 yield Finding(("rows", number), message)

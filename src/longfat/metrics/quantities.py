@@ -24,14 +24,13 @@ from longfat.metrics.data import NoValue, OutOfBounds, Point, RunData
 from longfat.metrics.moderation import prior_of
 from longfat.metrics.orders import Median
 from longfat.metrics.registry import METRICS
-from longfat.metrics.statistics import TOGETHER, Estimate, Prior, stratified
+from longfat.metrics.statistics import FEW_EQUAL, TOGETHER, Estimate, Prior, stratified
 from longfat.plan.model import PlannedRun
 from longfat.spec.runspec import Scalar
 
 Value = TypeVar("Value")
 AnyRun = TypeVar("AnyRun", Run, PlannedRun)
 LEAST_RUNS = 2  # of a scenario: a single run shows no variation
-FEW_EQUAL = 5  # up to this number equal runs of a median may be chance
 
 
 RELATIONS: dict[str, Callable[[Scalar, Scalar], bool]] = {

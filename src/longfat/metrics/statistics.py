@@ -18,6 +18,7 @@ import scipy
 CONFIDENCE = 0.95  # of printed intervals
 TOGETHER = 0.25  # runs of a block count as dependent if a test at this level rejects independence
 UNBOUNDED = (-math.inf, math.inf)
+FEW_EQUAL = 5  # up to this number runs that differ may have equal values by chance
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Stratum:
         for run, (block, pull) in other.pulls.items():
             pulls[run] = (block, pull + (pulls[run][1] if run in pulls else 0.0))
         joined = Stratum(pulls, self.prior + other.prior, min(self.prior_degrees, other.prior_degrees))
-        return joined if joined.moves or not self.moves else replace(joined, prior=0.0)
+        return replace(joined, prior=0.0) if not joined.moves and self.pulls.keys() == other.pulls.keys() else joined
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,11 @@ class Estimate:
 
     @property
     def exact(self) -> bool:
-        """Whether it has no error, because it is computed or its runs have no randomness."""
-        return not any(one.moves for one in self.strata.values())
+        """Whether it has no error, because it is computed or its runs have no randomness.
+
+        Up to FEW_EQUAL runs that differ and have the same value are not enough if other scenarios vary.
+        """
+        return not any(one.moves or one.prior for one in self.strata.values())
 
     @property
     def range(self) -> float:
@@ -237,7 +241,8 @@ def stratified(
             pulls = {
                 run: (block, 0.0 if alike else (value - mean) / (n * count)) for run, (block, value) in runs.items()
             }
-            strata[key] = Stratum(pulls, prior.variance / (n * count**2), prior.degrees)
+            variance = 0.0 if alike and n > FEW_EQUAL else prior.variance
+            strata[key] = Stratum(pulls, variance / (n * count**2), prior.degrees)
     return Estimate(
         math.fsum(means) / count,
         strata,

@@ -269,6 +269,8 @@ def experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item]
         else:
             continue
         if name in experiments:
+            if item.relation is None and value is None:
+                _require_clear(experiments[name], item)
             return experiments[name], [other for other in items if other is not item]
     if len(experiments) == 1:
         return next(iter(experiments.values())), items
@@ -276,6 +278,14 @@ def experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item]
     if not words:
         raise RelationError(f"{term.metric} names no experiment; allowed: {', '.join(experiments)}", term.column)
     raise unknown_at("experiment", words[0].name, experiments, words[0].column)
+
+
+def _require_clear(experiment: SweptExperiment, item: Item) -> None:
+    """Raise RelationError if the word that names an experiment is a value of one of its factors, too."""
+    factor = next((name for name, values in experiment.factors.items() if item.name in values), None)
+    if factor is not None:
+        message = f"{item.name!r} is an experiment and a value of its factor {factor}"
+        raise RelationError(message, item.column, f"write experiment={item.name} or {factor}={item.name}")
 
 
 def unknown_at(kind: str, name: str, known: Iterable[str], column: int) -> RelationError:
@@ -286,6 +296,9 @@ def unknown_at(kind: str, name: str, known: Iterable[str], column: int) -> Relat
 
 def along(loop: Loop, scope: Scope, terms: Sequence[Term]) -> Iterator[Scope]:
     """Yield the scope for each value of a loop's variable. Raises RelationError if nothing uses the variable."""
+    if loop.listed is not None and terms and not any(_uses(term, loop.variable, scope) for term in terms):
+        message = f"no metric uses {loop.variable!r}, which is not a factor of their experiments"
+        raise RelationError(message, loop.column, "the comparison would be the same for each value")
     values = _all_values(loop, scope, terms) if loop.listed is None else loop.listed
     for value in tuple(values):
         yield scope.having(loop.variable, value, terms)
@@ -307,6 +320,15 @@ def _all_values(loop: Loop, scope: Scope, terms: Sequence[Term]) -> Iterator[Val
         return
     message = f"{loop.variable!r} is not a factor of these metrics, so its values must be listed"
     raise RelationError(message, loop.column, f"write `for {loop.variable} in [...]`")
+
+
+def _uses(term: Term, variable: str, scope: Scope) -> bool:
+    if any(_mentions(item, variable) for item in (*term.items, *scope.where)):
+        return True
+    try:
+        return variable in experiment_of(term, scope)[0].factors
+    except RelationError:  # another loop names the experiment
+        return True
 
 
 def without(term: Term, variable: str) -> Term:

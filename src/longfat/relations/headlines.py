@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import filter as filter_names
+from itertools import cycle, product
 from typing import Literal
 
 from pydantic import Field
@@ -132,17 +133,28 @@ def judged_headlines(
 def word_of(verdicts: Iterable[str]) -> HeadlineWord:
     """Return the verdict on a headline from the words of its claims, by RULE."""
     words = list(verdicts)
+    unsure = [place for place, word in enumerate(words) if word == "undecided"]
+    if unsure:
+        ends = product(*[("reproduced", "compatible", "not reproduced")] * min(len(unsure), 2))
+        possible = {word_of(_ended(words, unsure, end)) for end in ends}
+        return possible.pop() if len(possible) == 1 else "open"
     testable = [word for word in words if word not in ("not testable", *APART.values(), DIFFERS)]
     positive = [word for word in testable if word in POSITIVE]
     if words and not testable:
         return DIFFERS
     if positive and "not reproduced" in testable:
         return "supported in part"
-    if not testable or any(word not in (*POSITIVE, "not reproduced") for word in testable):
+    if not testable:
         return "open"
     if not positive:
         return "contradicted"
     return "supported" if set(positive) == {"reproduced"} and DIFFERS not in words else "supported in part"
+
+
+def _ended(words: Sequence[str], unsure: Sequence[int], end: Sequence[str]) -> list[str]:
+    """Return the words with ends of the undecided ones; two ends, repeated, cover all cases."""
+    ends = dict(zip(unsure, cycle(end), strict=False))
+    return [ends.get(place, word) for place, word in enumerate(words)]
 
 
 def _filled(headline: Headline, value: Callable[[str], float | None]) -> str:

@@ -92,7 +92,7 @@ class Limits:
         if value.exact:
             inside, given = self.hold(value.value), significant(value.value)
             equal = self.least is not None and given == self.low
-            small = self.least is not None and abs(given) <= significant(self.least)
+            small = self.least is not None and (not given or abs(given) < significant(self.least))
             return Chances(float(not inside), float(inside or equal), float(not small))
         least, most = value.bounds if self.inclusive else UNBOUNDED  # nothing is beyond them
         low, high = self.low, self.high

@@ -18,11 +18,10 @@ Operator = Literal["+", "-", "*", "/"]
 
 @dataclass(frozen=True)
 class Number:
-    """A number; ``percent`` if it was written as one."""
+    """A number, with its text."""
 
     number: float
     text: str
-    percent: bool = False
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,10 @@ class _Tree(Transformer[Token, object]):
 
     def signed(self, token: Token) -> Number:
         text = str(token)
-        return Number(_number(text.rstrip(" %"), token), text, percent=text.endswith("%"))
+        if text.endswith("%"):
+            hint = "a number has the unit of what it is compared with, so 0.5 for a part and 50 for a metric in percent"
+            raise RelationError(f"{text!r} has a unit; write the number alone", token.column or 1, hint)
+        return Number(_number(text, token), text)
 
 
 def _number(text: str, token: Token) -> float:
@@ -342,7 +345,7 @@ def _of_quotient(number: float, over: Number, under: Number, share: float) -> fl
 
 def _resolution(text: str, approximate: bool) -> float:
     """Return half a unit of a number's last digit; after ~, of its last nonzero digit."""
-    digits = text.rstrip(" %").lstrip("-")
+    digits, _, exponent = text.lstrip("-").partition("e")
     decimals = len(digits.partition(".")[2])
     zeros = len(digits) - len(digits.rstrip("0")) if approximate and not decimals else 0
-    return HALF * 10.0 ** (zeros - decimals)
+    return HALF * 10.0 ** (zeros - decimals + int(exponent or 0))

@@ -163,8 +163,8 @@ def check_formula(formula: Formula, over: Sequence[str] = ()) -> None:
         if value is None and name not in over:
             known = f"the points are over {', '.join(over)}" if over else "there are no points to take it from"
             raise RelationError(f"argument {name} has no value, and {known}", formula.column)
-        if value and (isinstance(value.base, bool | str) or value.base <= 0):
-            message = f"argument {name} is {value.text!r}; allowed: a number or a quantity above 0"
+        if value and (isinstance(value.base, bool | str) or value.base <= 0 or value.text.endswith("%")):
+            message = f"argument {name} is {value.text!r}; allowed: a number or a quantity above 0, a part as 0.01"
             raise RelationError(message, value.column)
     missing = [name for name in needed if name not in dict(formula.arguments)]
     if missing:
@@ -306,7 +306,10 @@ def _mean_over_arguments(formula: Formula, variables: Mapping[str, float | Array
         for name, value in formula.arguments
     }
     rows = zip(*np.broadcast_arrays(*given.values()), strict=True)
-    values = [FORMULAS[formula.name](**dict(zip(given, map(float, row), strict=True))) for row in rows]
+    try:
+        values = [FORMULAS[formula.name](**dict(zip(given, map(float, row), strict=True))) for row in rows]
+    except ArithmeticError as error:
+        raise ValueError(f"formula {formula.name!r} has no value: {error}") from error
     return math.fsum(values) / len(values)
 
 

@@ -86,7 +86,10 @@ class Formula:
         """
         amount = _evaluate(self._tree, value_of)
         if amount.dimension == (0, 0):
-            return int(amount.value) if amount.value.denominator == 1 else float(amount.value)
+            try:
+                return int(amount.value) if amount.value.denominator == 1 else float(amount.value)
+            except OverflowError as error:
+                raise FormulaError("the number has too many digits", 1) from error
         for kind, base, powers in _KINDS:
             if powers != amount.dimension:
                 continue
@@ -109,6 +112,8 @@ def _evaluate(tree: Tree[Token], value_of: Callable[[str], Amount]) -> Amount:
     if tree.data in ("number", "quantity", "name"):
         text = str(tree.children[0])
         if tree.data == "number":
+            if math.isinf(float(text)):
+                raise FormulaError("the number has too many digits", column)
             return Amount(Fraction(text))
         if tree.data == "quantity":
             return _quantity(text, column)

@@ -123,7 +123,7 @@ def _network_faults(raw: Mapping[str, Any]) -> Iterator[Finding]:
 def _without_replaced(base: Placed, raw: Mapping[str, Any]) -> Placed:
     """Return the base without its path if a whole topology replaces it, without its topology if a path does."""
     topology, below = raw.get("topology"), base.data.get("topology")
-    gone = ["like"]
+    gone = ["like", "id"]
     if isinstance(topology, dict) and "kind" in topology:
         gone.append("path")
     if "path" in raw and isinstance(below, dict) and "kind" in below:

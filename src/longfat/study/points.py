@@ -161,7 +161,7 @@ class _Names:
         """
         root = text.split(".")[0]
         if root == PACKET and root not in self._scope:
-            value: Any = self._packet(data)
+            value: Any = self._packet(data, to_come)
         else:
             try:
                 value, _ = self.find(text)
@@ -177,11 +177,15 @@ class _Names:
             raise StudyError(f"{text} is {shown(value)}; a formula takes numbers and quantities")
         return amount
 
-    def _packet(self, data: Mapping[str, Any]) -> Any:
-        """Return the MTU of the experiment, or else of the study. Raises _Wait."""
+    def _packet(self, data: Mapping[str, Any], to_come: set[str]) -> Any:
+        """Return the MTU of the experiment, or else of the study. Raises StudyError or _Wait like ``amount``."""
         hosts = data.get("hosts")
         given = hosts.get("mtu") if isinstance(hosts, dict) else None
         if isinstance(given, str) and (match := REFERENCE.fullmatch(given)):
+            root = match.group(1).split(".")[0]
+            if root in to_come:
+                hint = "formulas use only names that are defined above them"
+                raise StudyError(f"the MTU, {root!r}, has no value here", hint=hint)
             try:
                 return self.find(match.group(1))[0]
             except _Fault:

@@ -181,5 +181,7 @@ def host_settings(study: Hosts, experiment: Hosts, host: str | None = None) -> H
         for name in layer.model_fields_set
         if name not in ("sysctls", "per_host") and (value := getattr(layer, name)) is not None
     }
-    sysctls = {name: value for layer in reversed(layers) for name, value in layer.sysctls.items()}
-    return HostSettings(**stated, sysctls=sysctls | _RECOVERY.get(stated.get("recovery", ""), {}))
+    sysctls: dict[str, str] = {}
+    for layer in reversed(layers):
+        sysctls |= _RECOVERY.get(layer.recovery or "", {}) | layer.sysctls
+    return HostSettings(**stated, sysctls=sysctls)
