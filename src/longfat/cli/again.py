@@ -100,6 +100,9 @@ def execute_again(found: Found, spec: RunSpec, place: str, console: Console) -> 
     planned = found.planned(spec)
     with open_results(repository_root() / "results" / place) as results:
         folder = results.raw / run_folder_name(planned.scenario, planned.repetition, planned.run_id)
+        if found.folder is not None and folder.resolve() == found.folder.resolve():
+            message = "the record is itself a repetition, and would be replaced"
+            raise StudyError(message, where=str(folder), hint="name the first record, or move this one")
         shutil.rmtree(folder, ignore_errors=True)
         if execute_runs([planned], backend, results, 1, console).failed:
             raise RigError("the run failed", where=str(folder), hint=f"`longfat show {folder}` prints the reason")

@@ -74,9 +74,10 @@ def find_run(text: str, given: Path | None = None) -> Found:
     if (Path(text) / "spec.json").is_file():
         return _of_folder(Path(text))
     wanted = text.lower()
-    folders = {path.name: path for path in _run_folders(given) if _matches(path, wanted)}
-    if len({_id(path) for path in folders.values()}) == 1:
-        return _of_folder(max(folders.values(), key=_is_ok))
+    paths = sorted(path for path in _run_folders(given) if _matches(path, wanted))
+    if len({_id(path) for path in paths}) == 1:
+        return _of_folder(max(paths, key=_is_ok))
+    folders = {path.name for path in paths}
     found = [] if folders or given else _in_evidence(wanted)
     if len(found) == 1:
         return found[0]
@@ -158,10 +159,10 @@ def _of_folder(folder: Path) -> Found:
 
 def _in_evidence(wanted: str) -> list[Found]:
     """Return the evidence's runs whose id has this beginning, each from the newest baseline that has it."""
-    order = [baseline.name for baseline in known_baselines()]
+    order = {baseline.name: place for place, baseline in enumerate(known_baselines())}
     found: dict[str, Found] = {}
     for folder in every_study() if len(wanted) >= SHORTEST else ():
-        for place, row in sorted(_rows(folder, wanted), key=lambda one: order.index(one[0].baseline)):
+        for place, row in sorted(_rows(folder, wanted), key=lambda one: order.get(one[0].baseline, -1)):
             planned = Planned(folder.assuming(row.assuming).study, place.stack, place.profile)
             if run := planned.run(row.scenario, row.repetition):
                 found[row.run_id] = Found(
@@ -181,7 +182,10 @@ def _in_evidence(wanted: str) -> list[Found]:
 def _rows(folder: StudyFolder, wanted: str) -> Iterator[tuple[Place, Row]]:
     """Yield the rows of a study with such an id; only lines that contain the digits are parsed."""
     for path in (folder.path / EVIDENCE).rglob(f"*{SUFFIX}"):
-        for line in path.read_text(encoding="ascii").splitlines()[1:]:
+        for number, line in enumerate(path.read_text(encoding="ascii", errors="replace").splitlines()[1:], 2):
             if f'"run":"{wanted}' in line or f'"spec":"{wanted}' in line:
-                baseline, stack, profile, _ = path.relative_to(folder.path / EVIDENCE).parts
-                yield Place(baseline, stack, profile, path.stem), Row.read(read_line(line))
+                try:
+                    baseline, stack, profile, _ = path.relative_to(folder.path / EVIDENCE).parts
+                    yield Place(baseline, stack, profile, path.stem), Row.read(read_line(line))
+                except (ValueError, KeyError, TypeError, RecursionError, RecordError) as error:
+                    raise StudyError(f"the row is damaged: {error}", where=f"{path}:{number}") from error

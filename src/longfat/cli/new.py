@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -43,13 +44,18 @@ def make_study(name: str, write: Callable[[Path], object]) -> StudyFolder:
         hint = "lower-case letters, digits, '_', '-' and '.'; the folder is made under experiments/"
         raise StudyError(f"{name!r} is not a valid name of a study", hint=hint)
     folder = repository_root() / "experiments" / name
+    made = False
     try:
         folder.mkdir(parents=True)
+        made = True
         write(folder)
-    except FileExistsError as error:
-        raise StudyError(f"there is a study {name!r}", where=str(folder), hint="choose another name") from error
     except OSError as error:
-        raise StudyError(f"the study cannot be written: {error.strerror}", where=str(folder)) from error
+        if not made and isinstance(error, FileExistsError):
+            raise StudyError(f"there is a study {name!r}", where=str(folder), hint="choose another name") from error
+        if made:
+            shutil.rmtree(folder, ignore_errors=True)
+        where = str(error.filename or folder)
+        raise StudyError(f"the study cannot be written: {error.strerror}", where=where) from error
     return StudyFolder(folder)
 
 

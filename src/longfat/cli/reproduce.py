@@ -43,9 +43,12 @@ def reproduce(
     """Run the missing runs of a study, judge its claims, draw its figures and write the report."""
     folder, choices = chosen(study, profile, only, stack)
     folder.check()  # before hours of runs
-    names = ids(backend or "") or folder.header.backends or (DEFAULT_BACKEND,)
+    names = tuple(dict.fromkeys(ids(backend or "") or folder.header.backends or (DEFAULT_BACKEND,)))
     for name in names:
         require_backend(name)
+    if len(names) > 1 and not folder.header.backends:
+        hint = f"name one, or write `backends: [{', '.join(names)}]` into study.yaml, which makes them a factor"
+        raise StudyError("the study does not compare backends", where="--backend", hint=hint)
     if len(names) > 1:
         if watch:
             raise StudyError("a live page shows one backend", where="--watch", hint="name one with --backend")

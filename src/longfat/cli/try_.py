@@ -33,11 +33,9 @@ from longfat.execute.results import open_results
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, metric_of_run
 from longfat.report.numbers import shown
-from longfat.spec.units import Duration, Rate, Ratio
-from longfat.study.queues.limit import Products
+from longfat.study.study import Study
 
 NAME = "try"
-_UNITS = {"rate": Rate, "rtt": Duration, "loss": Ratio, "buffer": Products}
 
 
 def try_(
@@ -74,7 +72,7 @@ def try_(
         run_study(folder, Choices("paper"), Machine(backend, jobs), results, events)
         valid = build_dataset(results.path).valid
         dataset = load_dataset(results.path)
-        names = names_of(dataset, trial)
+        names = names_of(dataset, trial, folder.study)
         firsts = {run.run_id: name for name, runs in names.items() for run in runs[:1]}
         if names:
             print_curves(dataset, firsts, out)
@@ -100,9 +98,10 @@ def _page(results: Path, folder: StudyFolder) -> Path:
     return write_report(results, folder)
 
 
-def names_of(dataset: Dataset, trial: Trial) -> dict[str, list[Run]]:
+def names_of(dataset: Dataset, trial: Trial, study: Study) -> dict[str, list[Run]]:
     """Return the valid runs by the name of their point: its varied factors, as in the options."""
     found: dict[str, list[Run]] = {}
+    labels = {one.id: one.labels for one in study.experiments}
     orders = {"algorithm": tuple(trial.names), **trial.factors}
 
     def place(run: Run) -> list[float]:
@@ -117,7 +116,7 @@ def names_of(dataset: Dataset, trial: Trial) -> dict[str, list[Run]]:
             continue
         words = [str(run.factors["algorithm"])] if "algorithm" in run.factors else [run.experiment]
         words += [
-            str(_UNITS[name](value)) if name in _UNITS and isinstance(value, int) else str(value)
+            labels[run.experiment].get(name, {}).get(value, str(value))
             for name, value in run.factors.items()
             if name in trial.factors
         ]
