@@ -77,6 +77,7 @@ def test_options_make_a_sound_study_with_a_run_for_each_point(
     runs = resolve(study, Choices("paper"), {"backend": "virtual"}).runs
     points = 2 * (rate.count(",") + 1) * (buffer.count(",") + 1) * (queue.count(",") + 1)
     assert len(runs) == 2 * points * (1 if together else len(algorithms))
+    assert {len(run.spec.sent) for run in runs} == {flows * (len(algorithms) if together else 1)}
 
 
 def test_every_faulty_option_is_named_at_once(root: Path) -> None:

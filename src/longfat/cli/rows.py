@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
@@ -25,18 +26,23 @@ from longfat.report.findings import MODERN
 from longfat.report.markdown import FINDINGS, write_overviews, write_study_pages
 from longfat.study.catalog.stacks import STACKS
 from longfat.system.errors import RigError, StudyError
+from longfat.system.locks import hold
 
 
 def add_results(results: Path, folder: StudyFolder, baseline: str, console: Console) -> int:
-    """Add the rows of results, print the reasons for runs left out, and return the number of new runs."""
+    """Add the rows of results, print the reasons for runs left out, and return the number of new runs.
+
+    Waits while another process changes the study's evidence.
+    """
     new, left_out = collect(results, folder, baseline)
-    every = read_rows(folder.path, folder.study.name)
-    before = {place: of for place, of in every.items() if place.baseline == baseline}
-    after = merge_rows(before, new)
-    write_rows(folder.path, folder.study.name, after)
-    gained = count(after) - count(before)
-    if gained:
-        record_criteria(folder, read_criteria(folder.path), every)
+    with hold(folder.path, folder=True):
+        every = read_rows(folder.path, folder.study.name)
+        before = {place: of for place, of in every.items() if place.baseline == baseline}
+        after = merge_rows(before, new)
+        write_rows(folder.path, folder.study.name, after)
+        gained = count(after) - count(before)
+        if gained:
+            record_criteria(folder, read_criteria(folder.path), every)
     known = count(new) - gained
     say(console, f"evidence of {folder.name}, baseline {baseline}: {gained} runs added, {known} were there")
     for line in left_out:
@@ -128,14 +134,21 @@ def evidenced_papers(console: Console) -> list[Evidenced]:
 def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
     """Merge the evidence of other checkouts or studies' folders; return the number of new runs by study.
 
-    After the comparison, all evidence is written in canonical order. Raises StudyError for a contradiction, and at the
-    end for studies whose pages cannot be written.
+    Waits while another process changes evidence. After the comparison, all of it is written in canonical order. Raises
+    StudyError for a contradiction, and at the end for studies whose pages cannot be written.
     """
-    home = repository_root()
     for other in folders:
         if not (other / "experiments").is_dir() and not (other / EVIDENCE).is_dir():
             hint = "give a checkout of the repository, or the folder of a study with evidence/ in it"
             raise StudyError(f"no evidence in {other}", hint=hint)
+    with ExitStack() as held:
+        for folder in every_study():
+            held.enter_context(hold(folder.path, folder=True))  # in the order of names, so that no two wait for ever
+        return _merge(folders, console)
+
+
+def _merge(folders: Sequence[Path], console: Console) -> dict[str, int]:
+    home = repository_root()
     merged = {one.name: one for one in known_baselines()}
     for one in (one for other in folders for one in read_baselines(other / FOLDER)):
         merged[one.name] = baselines.merge(merged[one.name], one) if one.name in merged else one

@@ -23,6 +23,7 @@ from longfat.system.trust import agree
 QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie")
 """The kinds of queue that need no setting except a limit."""
 FASTEST = Rate.parse("1 Tbit/s").value
+PORT = 4432  # before the port of the first program
 FASTER = 10  # hosts send at this multiple of the largest rate, up to the fastest: packets wait in the bottleneck
 # Values that stand for faulty ones, so that the other faults are found.
 _STAND_INS = {"rate": ("100 Mbit/s",), "rtt": ("50 ms",), "duration": ("10 s",)}
@@ -220,14 +221,16 @@ def _experiments(trial: Trial) -> Iterator[list[str]]:
             _flow(own, own, trial, 1 + names.index(own) * trial.flows)
             for own in trial.kernels
         ]  # fmt: skip
-        programs = [_program(own, trial, 1 + names.index(own) * trial.flows) for own in trial.programs]
+        programs = [
+            line for own in trial.programs for line in _programs(own, trial, 1 + names.index(own) * trial.flows)
+        ]
         yield _experiment("together", trial, kernels, programs, trial.factors)
         return
     if trial.kernels:
         swept = {"algorithm": tuple(trial.kernels), **trial.factors}
         yield _experiment("alone", trial, [_flow("flow", "${algorithm}", trial, 1)], [], swept)
     for own in trial.programs:
-        yield _experiment(own, trial, [], [_program(own, trial, 1)], trial.factors)
+        yield _experiment(own, trial, [], _programs(own, trial, 1), trial.factors)
 
 
 def _experiment(
@@ -257,11 +260,14 @@ def _flow(name: str, algorithm: str, trial: Trial, sender: int) -> str:
     )
 
 
-def _program(name: str, trial: Trial, sender: int) -> str:
-    return (
-        f'name: {name}, from: client{sender}, to: server, send: "./{name}-send {{address}} {{port}} {{seconds}}", '
-        f'receive: "./{name}-receive {{port}}", files: [{name}-send, {name}-receive], duration: {trial.duration}'
-    )
+def _programs(name: str, trial: Trial, sender: int) -> list[str]:
+    """Return an entry for each flow of a program: each has a sender, from this number on, and a port."""
+    return [
+        f'name: {name}{place}, from: client{number}, to: server, port: {PORT + number}, '
+        f'send: "./{name}-send {{address}} {{port}} {{seconds}}", receive: "./{name}-receive {{port}}", '
+        f"files: [{name}-send, {name}-receive], duration: {trial.duration}"
+        for number, place in enumerate(_places(trial.flows), start=sender)
+    ]
 
 
 def figures(trial: Trial, name: str) -> str:

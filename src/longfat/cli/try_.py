@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,6 @@ from longfat.cli.console import Output, listen, say, say_place, stage
 from longfat.cli.new import make_study
 from longfat.cli.options import BackendName, Jobs, algorithms_and_files
 from longfat.cli.outcome import expect
-from longfat.cli.paths import repository_root
 from longfat.cli.run import Machine, results_path, run_study
 from longfat.cli.study import Choices
 from longfat.cli.trial import QUEUES, Trial, read_trial, write_trial
@@ -63,12 +62,18 @@ def try_(
 ) -> bool:
     """Run algorithms on a path and print their curves; several values of an option, such as 10,100mbit, are a sweep."""
     given = {"rate": rate, "rtt": rtt, "buffer": buffer, "queue": queue, "loss": loss, "duration": duration}
-    place = repository_root() / "results" / NAME / "study" / NAME
-    shutil.rmtree(place.parent, ignore_errors=True)
-    place.mkdir(parents=True)
-    trial = read_trial(algorithms, given, flows, together, repetitions, place)
-    folder = make_study(as_study, lambda new: write_trial(trial, as_study, new)) if as_study else StudyFolder(place)
-    with open_results(results_path(folder, None, backend)) as results, listen(results, out) as events:
+    home = results_path(StudyFolder(Path(NAME)), None, backend)
+    place = home / "study" / NAME
+    with ExitStack() as held:
+        results = held.enter_context(open_results(home))
+        shutil.rmtree(place.parent, ignore_errors=True)  # by now no other trial uses it
+        place.mkdir(parents=True)
+        trial = read_trial(algorithms, given, flows, together, repetitions, place)
+        folder = StudyFolder(place)
+        if as_study:
+            folder = make_study(as_study, lambda new: write_trial(trial, as_study, new))
+            results = held.enter_context(open_results(results_path(folder, None, backend)))
+        events = held.enter_context(listen(results, out))
         run_study(folder, Choices("paper"), Machine(backend, jobs), results, events)
         valid = build_dataset(results.path).valid
         dataset = load_dataset(results.path)
