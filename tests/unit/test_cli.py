@@ -43,6 +43,7 @@ def test_plan_prints_what_the_study_takes_and_writes_nothing(root: Path) -> None
     result = call("plan", "tiny", "--jobs", "2")
     assert result.exit_code == 0
     assert "tiny, profile quick" in result.output and " 4 " in result.output
+    assert len(json.loads(call("plan", "tiny", "--expanded", "--json").stdout)["points"]) == 2
     assert [path.name for path in root.iterdir()] == ["experiments"]
 
 
@@ -55,6 +56,12 @@ def test_plan_prints_what_the_study_takes_and_writes_nothing(root: Path) -> None
         (("run", "tiny", "--backend", "ns22"), "'ns2'"),
         (("run", "tiny", "--jobs", "0"), "'--jobs'"),
         (("rnu", "tiny"), "'rnu'"),
+        (("plan", "tiny", "--on", "rack"), "--on: no effect here"),
+        (("plan", "tiny", "--expanded", "--jobs", "2"), "--jobs: no effect here"),
+        (("again", "tiny", "--capture", "--at", "sender"), "--capture, --at: no effect here"),
+        (("again", "0123abcd", "--budget", "5min"), "--budget: no effect here"),
+        (("report", "--all"), "--all: no effect here"),
+        (("evidence", "identify", "tiny", "--claims", "x"), "--claims: no effect here"),
         (("build", "kernel", "--target", "arm"), "'x86-64'"),
     ],
 )

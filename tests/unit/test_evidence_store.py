@@ -12,19 +12,20 @@ import pytest
 from evidenced import add, change, file_of, files_of, git, printed, repository, with_evidence
 from fabricated_results import CLAIMS, judge_study, write_results
 
-from longfat.cli import evidence
+from longfat.cli import evidence, rows
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.evidence.rows import Row, ValueKey, merge
-from longfat.evidence.store import read_rows, write_rows
+from longfat.evidence.store import Rows, read_rows, write_rows
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import decide
 from longfat.report.markdown import PAGE
 from longfat.report.report import write_report
 from longfat.study.load import load_study
 from longfat.system.errors import StudyError
+from longfat.system.locks import hold
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,6 +66,18 @@ def test_adding_twice_adds_nothing_and_changes_no_byte(evidence_study: Path, tmp
     before = {path: path.read_bytes() for path in files_of(evidence_study)}
     assert "0 runs added, 9 were there" in add(tmp_path / "results" / "small")
     assert {path: path.read_bytes() for path in files_of(evidence_study)} == before
+
+
+def test_evidence_is_read_and_changed_by_one_process_at_a_time(
+    evidence_study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_alone(folder: Path, *more: str) -> Rows:
+        with pytest.raises(BlockingIOError), hold(folder, wait=False, folder=True):
+            pass
+        return read_rows(folder, *more)
+
+    monkeypatch.setattr(rows, "read_rows", read_alone)
+    assert "9 were there" in add(tmp_path / "results" / "small") and "0 runs gained" in printed(evidence.merge)
 
 
 def test_a_row_has_numbers_of_nine_digits_and_reads_back_as_it_was() -> None:
@@ -270,8 +283,8 @@ def test_a_run_that_two_experiments_need_is_evidence_for_both(tmp_path: Path, mo
     change(study / "study.yaml", "  - id: one-drop\n", f"{more}  - id: one-drop\n")
     write_results(study, tmp_path / "results" / "small")
     assert "17 runs added" in add(tmp_path / "results" / "small")
-    rows = [row for own in read_rows(study, "small").values() for row in own.values()]
-    assert len(rows) == 17 and len({row.run_id for row in rows}) == 9
+    found = [row.run_id for own in read_rows(study, "small").values() for row in own.values()]
+    assert len(found) == 17 and len({*found}) == 9
 
 
 def test_a_run_of_one_profile_counts_in_another_that_has_it_too(evidence_study: Path, tmp_path: Path) -> None:
@@ -303,8 +316,8 @@ def test_a_withdrawn_row_does_not_come_back(evidence_study: Path) -> None:
     wrong = text.splitlines()[1]
     withdrawal = json.dumps({**json.loads(wrong), "values": {}, "withdrawn": "a wrong clock"})
     path.write_text(f"{text}{withdrawal}\n{wrong}\n", encoding="ascii")
-    (rows,) = (of for place, of in read_rows(evidence_study, "small").items() if place.experiment == "one-drop")
-    assert [row.withdrawn for row in rows.values()] == ["a wrong clock"]
+    (kept,) = (of for place, of in read_rows(evidence_study, "small").items() if place.experiment == "one-drop")
+    assert [row.withdrawn for row in kept.values()] == ["a wrong clock"]
     assert "a wrong clock" in " ".join(judged(evidence_study.parents[1], evidence_study)[1])
     write_rows(evidence_study, "small", read_rows(evidence_study, "small"))
     assert "a wrong clock" in path.read_text(encoding="ascii") and wrong not in path.read_text(encoding="ascii")

@@ -22,7 +22,7 @@ from longfat.cli.console import Output, say, say_place
 from longfat.cli.fill import seconds_of
 from longfat.cli.find_run import AGAIN, PCAP, Found, find_run
 from longfat.cli.options import Budget, InResults, Jobs, Target
-from longfat.cli.outcome import expect
+from longfat.cli.outcome import expect, refuse
 from longfat.cli.paths import repository_root, study_path
 from longfat.cli.run import execute_runs
 from longfat.cli.sample import print_mismatches, repeat, repeat_sample, rows_that_count
@@ -43,21 +43,25 @@ def again(
     out: Output,
     target: Target = None,
     capture: Annotated[bool, typer.Option("--capture", help="capture all traffic of the run")] = False,
-    at: Annotated[CapturePoint, typer.Option(help="place of the capture")] = "sender",
+    at: Annotated[CapturePoint | None, typer.Option(help="place of the capture (default: sender)")] = None,
     sample: Annotated[
         str | None,
         typer.Option(help=f"number of runs, or a percentage of the evidence, then at least 20 (default: {SHARE})"),
     ] = None,
-    sample_seed: Annotated[int, typer.Option(min=0, help="seed of the sample")] = 1,
+    sample_seed: Annotated[int | None, typer.Option(min=0, help="seed of the sample (default: 1)")] = None,
     budget: Budget = None,
     jobs: Jobs = None,
     results: InResults = None,
 ) -> bool:
     """Repeat a run and compare it byte by byte; or repeat a sample of the evidence of a study, or of all studies."""
     if sample is None and target is not None and not _is_study(target):
+        refuse({"--sample-seed": sample_seed, "--budget": budget, "--jobs": jobs}, "one run is repeated")
+        refuse({"--at": None if capture else at}, "without --capture nothing is captured")
         found = find_run(target, results)
-        return capture_run(found, at, out) if capture else repeat_run(found, out)
-    same = repeat_sample(target, sample or SHARE, sample_seed, seconds_of(budget), jobs, out)
+        return capture_run(found, at or "sender", out) if capture else repeat_run(found, out)
+    refuse({"--capture": capture, "--at": at, "--results": results}, "a sample of the evidence is repeated")
+    seed = 1 if sample_seed is None else sample_seed
+    same = repeat_sample(target, sample or SHARE, seed, seconds_of(budget), jobs, out)
     return expect(same, "some runs differ from the evidence: its verdicts are unverified")
 
 

@@ -15,7 +15,7 @@ import typer
 from longfat.cli.console import Output, say
 from longfat.cli.fill import Wanted, fill_studies, fill_study, ground_of, open_for, seconds_of
 from longfat.cli.options import Budget, Jobs, NewBaseline, Profile, Repetitions, Results, Stack, Studies, Study
-from longfat.cli.outcome import expect
+from longfat.cli.outcome import expect, refuse
 from longfat.cli.report import require_results
 from longfat.cli.rows import add_results, baseline_for, merge_folders, write_findings, write_page
 from longfat.cli.study import find_study, ids, job_count, known_baselines
@@ -127,7 +127,9 @@ def fill(
     if not studies:
         raise StudyError("no study is named", where="STUDY")
     wanted = Wanted(repetitions, seconds_of(budget), profile, stack, jobs=jobs)
-    return expect(fill_studies(studies, wanted, out, new_baseline=new_baseline), FAILED)
+    complete = fill_studies(studies, wanted, out, new_baseline=new_baseline)
+    out.result(studies=studies, complete=complete)
+    return expect(complete, FAILED)
 
 
 def add(
@@ -168,6 +170,8 @@ def identify(
 ) -> bool:
     """Test claims at values of a setting that the paper does not state, and add the runs to the evidence."""
     if unknown is None:
+        unused = {"--claims": claims, "--values": values, "--repetitions": repetitions, "--budget": budget}
+        refuse({**unused, "--stack": stack, "--jobs": jobs}, "no run is executed without the name of an unknown")
         print_conditions(study, out)
         return True
     wanted = Wanted(repetitions, seconds_of(budget), profile, stack, jobs=jobs)

@@ -9,14 +9,14 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import typer
 
 from longfat.cli.options import Json, Quiet
-from longfat.system.errors import LongfatError, RigError
+from longfat.system.errors import LongfatError, RigError, StudyError
 from longfat.system.text import visible
 
 RUNS_NOT_VALID = 4
@@ -61,6 +61,12 @@ def expect(good: bool, otherwise: str) -> bool:
     if not good:
         complain(otherwise)
     return good
+
+
+def refuse(given: Mapping[str, object], why: str) -> None:
+    """Raise StudyError if an option has a value, other than None, False or "", that would have no effect."""
+    if names := [name for name, value in given.items() if value not in (None, False, "")]:
+        raise StudyError(f"no effect here: {why}", where=", ".join(names))
 
 
 def _answer(call: Callable[[], bool | int | None]) -> bool | int | None:

@@ -18,6 +18,7 @@ from longfat.backends.registry import DEFAULT_BACKEND, open_backend, require_bac
 from longfat.backends.testbed.folder import lab_folder
 from longfat.cli.console import Output, say
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Seed, Stack, Study
+from longfat.cli.outcome import refuse
 from longfat.cli.study import chosen, job_count, resolve
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
 from longfat.execute.progress import about
@@ -51,11 +52,12 @@ def plan(
     """Print a study's factors, fixed settings, exclusions and cost; write nothing, and need no kernel or image."""
     folder, choices = chosen(study, profile, only, stack, seed)
     require_backend(backend)
+    refuse({"--on": None if traits_of(backend).lab else on}, f"backend {backend} needs no lab")
+    refuse({"--jobs": jobs if expanded else None}, "--expanded prints no cost")
     made = resolve(folder, choices, {"backend": backend})
     planned = _planned(folder.study, made)
     if expanded:
-        for swept, points in planned:
-            _print_points(swept, points, folder.study, out)
+        out.result(points=[one for swept, points in planned for one in _print_points(swept, points, folder.study, out)])
         return
     count = job_count(jobs)
     kernel = f", kernel {folder.header.kernel}" if folder.header.kernel else ""
@@ -197,12 +199,17 @@ def _totals(plan: Plan, backend: str, jobs: int) -> Table:
     return table
 
 
-def _print_points(swept: SweptExperiment, points: list[Point], study: Manifest, console: Console) -> None:
+def _print_points(swept: SweptExperiment, points: list[Point], study: Manifest, console: Console) -> list[Any]:
+    """Print the experiment at each of its points, and return them as plain data."""
+    found = []
     for number, point in enumerate(points, 1):
         place = ", ".join(f"{name} {label}" for name, label in point.labels.items())
         lines = [f"# {swept.id}, point {number} of {len(points)}{f': {place}' if place else ''}"]
-        lines += ["---", yaml.safe_dump(expand(point.experiment, study), sort_keys=False, width=WIDTH)]
+        whole = expand(point.experiment, study)
+        lines += ["---", yaml.safe_dump(whole, sort_keys=False, width=WIDTH)]
         say(console, "\n".join(lines))
+        found.append({"factors": dict(point.labels), **whole})
+    return found
 
 
 def needs(plan: Plan) -> tuple[Counter[str], Counter[str]]:

@@ -19,7 +19,7 @@ from rich.text import Text
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli.console import COLOURS, Output, listen, say, say_place, stage
 from longfat.cli.options import Every, MaybeStudy, Papers, Results
-from longfat.cli.outcome import expect
+from longfat.cli.outcome import expect, refuse
 from longfat.cli.paths import repository_root
 from longfat.cli.run import results_path
 from longfat.cli.sample import compare_results, print_mismatches
@@ -66,6 +66,10 @@ def report(
 ) -> bool:
     """Rebuild dataset, verdicts, figures and report of a study from its records; without a study the front page."""
     if study is None:
+        refuse(
+            {"--results": results, "--all": every, "--paper-figures": paper_figures},
+            "without a study the front page of all is written",
+        )
         page = write_front(repository_root() / "results", every_study(), known_baselines())
         say_place(out, "all studies", page)
         out.result(front=str(page))

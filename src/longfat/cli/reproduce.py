@@ -11,7 +11,7 @@ from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend, require_backend
 from longfat.cli.console import Output, listen, say, stage
 from longfat.cli.options import Backends, Jobs, On, Only, Profile, Results, Stack, Study, Watch
-from longfat.cli.outcome import expect
+from longfat.cli.outcome import expect, refuse
 from longfat.cli.paths import repository_root
 from longfat.cli.report import conclude
 from longfat.cli.run import execute_study, machine_of, results_path
@@ -50,8 +50,7 @@ def reproduce(
         hint = f"name one, or write `backends: [{', '.join(names)}]` into study.yaml, which makes them a factor"
         raise StudyError("the study does not compare backends", where="--backend", hint=hint)
     if len(names) > 1:
-        if watch:
-            raise StudyError("a live page shows one backend", where="--watch", hint="name one with --backend")
+        refuse({"--watch": watch, "--on": on, "--jobs": jobs}, "several backends take turns, one run at a time")
         return _reproduce_on_several(folder, choices, names, results, out, required=backend is not None)
     if found := evidence_of(folder, known_baselines(), stack=choices.stack):
         say(out, "by the committed evidence, without a run:")

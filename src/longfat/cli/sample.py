@@ -104,6 +104,7 @@ def repeat_sample(
     kept = [one for folder in folders for one in rows_that_count(folder, known)]
     if not kept:
         say(out, "no evidence is committed yet, so there is nothing to repeat")
+        out.result(seed=seed, evidence=0, sample=0, identical=0, differing=[])
         return not gone
     new = [one for one in kept if since and (one.folder.name, one.row.line()) in since.new]
     try:

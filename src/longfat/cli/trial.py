@@ -263,7 +263,7 @@ def _flow(name: str, algorithm: str, trial: Trial, sender: int) -> str:
 def _programs(name: str, trial: Trial, sender: int) -> list[str]:
     """Return an entry for each flow of a program: each has a sender, from this number on, and a port."""
     return [
-        f'name: {name}{place}, from: client{number}, to: server, port: {PORT + number}, '
+        f"name: {name}{place}, from: client{number}, to: server, port: {PORT + number}, "
         f'send: "./{name}-send {{address}} {{port}} {{seconds}}", receive: "./{name}-receive {{port}}", '
         f"files: [{name}-send, {name}-receive], duration: {trial.duration}"
         for number, place in enumerate(_places(trial.flows), start=sender)
