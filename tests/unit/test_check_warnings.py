@@ -30,6 +30,15 @@ def test_problems_of_the_other_files_come_with_those_of_the_manifest(tmp_path: P
     assert [f"/{name}.yaml:" in said for name in ("study", "claims", "figures")] == [True] * 3
 
 
+def test_an_unknown_backend_in_the_manifest_is_named_by_check(tmp_path: Path) -> None:
+    study = write_study(
+        tmp_path, claims="format: 2\nstudy: small\nclaims: []\n", figures="format: 2\nstudy: small\nfigures: []\n"
+    )
+    text = MANIFEST.replace("study: small\n", "study: small\nbackends: [virtual, ns22]\n")
+    (study / "study.yaml").write_text(text, encoding="utf-8")
+    assert "study.yaml:3: backends: unknown backend 'ns22'" in call("check", str(study)).output
+
+
 @pytest.mark.parametrize(
     ("changes", "claims"),
     [

@@ -253,6 +253,8 @@ def test_a_row_has_no_retest_the_tables_or_its_own(tmp_path: Path, given: str, d
     ("cells", "document", "message"),
     [
         (RETESTED.format("no"), REPEATED, "goodput.csv, line 2: retest: 'no' is neither yes nor a number"),
+        (RETESTED.format("yes"), TABLE, "goodput.csv: the column retest needs the key `retest`"),
+        (CELLS, REPEATED, "goodput.csv: the column retest is missing, and the key `retest` needs it"),
         (CELLS.replace("940", "many"), TABLE, "goodput.csv, line 3: value is 'many', not a number"),
         (CELLS.replace("claim,", "clam,"), TABLE, "goodput.csv has no column claim"),
         (CELLS.replace("8 MiB", "9 MiB"), TABLE, "unknown window '9 MiB'"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from manifests import keys_of, study_of
+from tiny_study import call
 
 from longfat.plan import Plan, build_plan
 from longfat.plan.build import scenario_slug
@@ -198,3 +199,4 @@ def test_scenarios_that_would_share_a_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="two scenarios are both called") as caught:
         build_plan(study, profile="paper", pins={})
     assert "'first.algorithm-standard.window-11'" in caught.value.message
+    assert "two scenarios are both called" in call("check", study.file).output

@@ -19,6 +19,7 @@ from longfat.data.study_folder import StudyFolder
 from longfat.figures import KINDS
 from longfat.figures.document import FiguresDocument
 from longfat.metrics.reference import reference as metric_table
+from longfat.plan.build import require_distinct_names
 from longfat.relations.claim_lint import without_oracle
 from longfat.relations.claims import ClaimsDocument, counted_claims
 from longfat.relations.headlines import HeadlinesDocument
@@ -77,6 +78,7 @@ def _problems(folder: StudyFolder, raised: bool) -> tuple[Problem, ...]:
     """Return the problems of a study; if ``raised``, raise StudyError with them instead."""
     try:
         folder.check()
+        require_distinct_names(folder.study, folder.study.experiments)
         require_effects(folder)
     except StudyError as error:
         if raised:

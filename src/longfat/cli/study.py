@@ -10,13 +10,14 @@ from types import MappingProxyType
 from typing import Any
 
 from longfat.backends.protocol import Feature
-from longfat.backends.registry import traits_of
+from longfat.backends.registry import MODULES, traits_of
 from longfat.cli.paths import homes, study_path
 from longfat.data.study_folder import CLAIMS, MANIFEST, StudyFolder, studies_in
 from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.plan import Plan, build_plan
 from longfat.plan.stated import without_effect
 from longfat.study.catalog.stacks import kernel_of_stack
+from longfat.study.schema.names import Finding, unknown
 from longfat.system.errors import StudyError
 
 
@@ -92,11 +93,13 @@ def resolve(
 
 
 def require_effects(folder: StudyFolder) -> None:
-    """Raise StudyError with every key of the manifest that changes no run.
+    """Raise StudyError with every key of the manifest that changes no run, and every unknown backend.
 
     A part of a study, or other values of unknowns, may have keys without effect.
     """
     if folder.only or folder.given:
         return
-    if problems := tuple(folder.problem(finding) for finding in without_effect(folder.study)):
+    wrong = [name for name in folder.header.backends if name not in MODULES]
+    findings = [Finding(("backends",), *unknown("backend", name, sorted(MODULES))) for name in wrong]
+    if problems := tuple(map(folder.problem, (*findings, *without_effect(folder.study)))):
         raise StudyError("some keys of the manifest have no effect", problems=problems)

@@ -113,7 +113,7 @@ def scenarios_of(
     _check_names(study, profile, stack, only)
     rule = None if profile == "paper" else getattr(study.header.profiles, profile)
     chosen = [thinned(swept, rule) for swept in study.experiments if not only or swept.id in only]
-    _check_slugs(study, chosen)
+    require_distinct_names(study, chosen)
     scenarios, excluded = [], []
     named = STACKS[stack].kernel
     # A backend without named kernels has one kernel for all stacks.
@@ -185,7 +185,7 @@ def _unknown(option: str, what: str, given: str, allowed: Sequence[str] | Mappin
     return Problem(option, None, "", message, hint)
 
 
-def _check_slugs(study: Study, chosen: Sequence[SweptExperiment]) -> None:
+def require_distinct_names(study: Study, chosen: Sequence[SweptExperiment]) -> None:
     """Raise StudyError if two scenarios have the same name, and so the same folder."""
     seen: set[str] = set()
     for swept in chosen:

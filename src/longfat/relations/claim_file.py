@@ -123,6 +123,10 @@ def _add_table(
         yield Finding((*place, "file"), str(error))
         return
     known = {claim.id for claim in claims}
+    column = any(RETEST in row.columns for rows in claimed.values() for row in rows)
+    if column != (table.retest is not None):
+        needed = "needs the key `retest`" if column else "is missing, and the key `retest` needs it"
+        yield Finding((*place, "file"), f"{table.file}: the column {RETEST} {needed}")
     for claim, rows in claimed.items():
         if claim in known:
             yield Finding((*place, "file"), f"claim {claim!r} is given twice; ids are unique")
