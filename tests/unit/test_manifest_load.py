@@ -110,6 +110,7 @@ BEYOND_A_SCHEMA = [
     ("txqueuelen: 100", "per_host: {client1: {sysctls: {net.core.wmem_max: 5}}}", 7,
      "hosts.per_host.client1.sysctls.net.core.wmem_max"),
     ("duration: 4 s", "duration: 2 s", 22, "profiles.smoke.duration"),
+    ("rtt: 30 ms", "rtt: 30 ms, changes: [{at: 5 s, rtt: 8 ms}]", 22, "profiles.smoke.duration"),
 ]
 # fmt: on
 

@@ -137,6 +137,14 @@ def _outcome_findings(profile: Profile, swept: SweptExperiment) -> Iterator[Find
     rest = thinned(swept, profile)
     if not rest.points:
         yield Finding(("keep",), f"leaves no point of experiment {swept.id!r}")
-    drops = {fault.message: fault for point in rest.points for fault in drop_findings(point.experiment)}
-    for message in drops:
-        yield Finding(("duration",), f"experiment {swept.id!r} loses its drop: {message}", "give it its own duration")
+    lost = {f"{what}: {fault.message}": None for point in rest.points for what, fault in _too_late(point.experiment)}
+    for message in lost:
+        yield Finding(("duration",), f"experiment {swept.id!r} loses its {message}", "give it its own duration")
+
+
+def _too_late(experiment: Experiment) -> Iterator[tuple[str, Finding]]:
+    """Yield the drops and changes of the path after the end; at full length the experiment has no fault."""
+    for fault in drop_findings(experiment):
+        yield "drop", fault
+    for fault in experiment.topology.change_findings(experiment.end_us, reverse_rate=True):
+        yield "change", fault
