@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 from fabricated_results import make_results, write_study
 
 from longfat.data.study_folder import StudyFolder
-from longfat.report.crate import copy_study, pack
+from longfat.plan.lockfile import read_lock
+from longfat.report.crate import command, copy_study, pack
 from longfat.system.errors import RecordError, RigError, StudyError
 from longfat.system.identity import KernelSource
 
@@ -74,6 +76,14 @@ def test_the_appendix_has_each_claim_with_its_runs_time_and_disk(package: zipfil
     assert row is not None
     assert "A larger window &lt;gives&gt; more." in row[0]
     assert row[0].endswith("| reproduced | 8 | 0.1 | 1 MB | `delay` |")
+
+
+@pytest.mark.parametrize(("backend", "option"), [("virtual", ""), ("mininet+hosts", " --backend mininet,hosts")])
+def test_the_command_of_a_package_names_a_backend_that_is_not_the_default(
+    finished: tuple[Path, StudyFolder], backend: str, option: str
+) -> None:
+    plan = replace(read_lock(finished[0] / "lock.json"), pins={"backend": backend})
+    assert command(plan) == f"./just reproduce small --profile paper --stack modern{option}"
 
 
 def test_results_that_lack_a_step_or_were_changed_are_not_packed(

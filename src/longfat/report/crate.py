@@ -25,6 +25,7 @@ import yaml
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
+from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.data.study_folder import MANIFEST, StudyFolder
 from longfat.dataset.load import load_dataset
 from longfat.figures.drawing import check_figures
@@ -88,8 +89,8 @@ class About:
         paper = self.header.paper
         of = f" It reproduces {paper.identifier} ({', '.join(paper.authors)}, {paper.year})." if paper else ""
         return (
-            f"{self.header.title}.{of} {self.runs} of Linux TCP in virtual time, profile {self.plan.profile}, stack "
-            f"{self.plan.stack}: dataset, verdicts, figures and report, with everything that makes them again."
+            f"{self.header.title}.{of} {self.runs} of `{command(self.plan)}`: dataset, verdicts, figures and report, "
+            "with everything that makes them again."
         )
 
 
@@ -116,7 +117,7 @@ def write_crate(target: Path, about: About, parts: Sequence[Part]) -> None:
         object=[entities["results/lock.json"]],
         result=[entity for place, entity in entities.items() if place.startswith("results/") and "lock" not in place],
         properties={
-            "name": f"./just reproduce {about.header.study} --profile {about.plan.profile} --stack {about.plan.stack}",
+            "name": command(about.plan),
             "description": f"{about.runs} of the lock, then dataset, verdicts, figures and report.",
             "actionStatus": "http://schema.org/CompletedActionStatus",
             "startTime": about.date.isoformat(),
@@ -124,6 +125,13 @@ def write_crate(target: Path, about: About, parts: Sequence[Part]) -> None:
     )
     action["agent"] = authors[0]
     crate.write(target)
+
+
+def command(plan: Plan) -> str:
+    """Return the command that makes the results of a plan; virtual time is its default."""
+    backend = plan.pins.get("backend", DEFAULT_BACKEND).replace("+", ",")
+    where = "" if backend == DEFAULT_BACKEND else f" --backend {backend}"
+    return f"./just reproduce {plan.study} --profile {plan.profile} --stack {plan.stack}{where}"
 
 
 def _context(crate: ROCrate, identifier: str, properties: Mapping[str, Any]) -> Any:
@@ -177,7 +185,7 @@ _RESULTS = {
     "checksums": "checksums of the files of each step",
 }
 MOST_BYTES = 256 << 20  # of one file of a study
-_NEEDED = ("report.html", "verdicts.json", "lock.json", "dataset", "figures")
+_NEEDED = ("report.html", "verdicts.json", "lock.json", "dataset")
 _REPOSITORY = {
     "kernels": "patch series, configuration and pinned source of each kernel",
     "CITATION.cff": "the citation",
@@ -202,7 +210,8 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
     if plan.manifest_sha256 not in ("", folder.digest(MANIFEST)):
         hint = f"`longfat run {folder.name}` makes new ones; runs that did not change are kept"
         raise StudyError("the manifest has changed since these runs", where=str(folder.path / MANIFEST), hint=hint)
-    if missing := [name for name in _NEEDED if not (results / name).exists()]:
+    needed = (*_NEEDED, "figures") if folder.figures.figures else _NEEDED
+    if missing := [name for name in needed if not (results / name).exists()]:
         hint = f"`longfat reproduce {folder.name}` makes them"
         raise RigError(f"the results lack {', '.join(missing)}", where=str(results), hint=hint)
     check_figures(results, folder.path)
@@ -323,6 +332,8 @@ def appendix(folder: StudyFolder, plan: Plan, verdicts: Sequence[Verdict], runs:
         title=folder.header.title,
         noun=claim_nouns(folder.header)[1],
         plan=plan,
+        command=command(plan),
+        virtual=plan.pins.get("backend") == DEFAULT_BACKEND,
         runs=runs,
         summary=", ".join(f"{count} {words(word)}" for word, count in counts.items() if count),
         minutes=minutes,
