@@ -22,12 +22,16 @@ def study(tmp_path: Path) -> Path:
     return write_study(tmp_path)
 
 
-def test_equal_records_give_equal_bytes_whatever_the_wall_clock_said(study: Path, tmp_path: Path) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
+def test_equal_records_give_equal_bytes_whatever_the_wall_clock_or_the_folder_is(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = tmp_path / "first", Path("run=1/a:b")
     write_results(study, first)
     write_results(study, second)
     build_dataset(first)
     build_dataset(second)
+    assert load_dataset(second).runs == load_dataset(first).runs
     assert bytes_of(first / "dataset") == bytes_of(second / "dataset")
     shutil.rmtree(first / "dataset")
     build_dataset(first)

@@ -201,7 +201,7 @@ def _write(table: pa.Table, path: Path) -> None:
     times = {name: "DELTA_BINARY_PACKED" for name in table.column_names if name == "t_us"}
     others = [name for name in table.column_names if name not in times]
     form = {"compression": "zstd", "version": "2.6", "row_group_size": GROUP_ROWS}
-    pq.write_table(table, path, use_dictionary=others, column_encoding=times or None, **form)
+    pq.write_table(table, path.absolute(), use_dictionary=others, column_encoding=times or None, **form)
 
 
 def _replace(folder: Path, study: str, tables: Mapping[str, pa.Table]) -> None:

@@ -69,11 +69,15 @@ class Series:
     values: npt.NDArray[np.float64]
 
 
+def _open(path: Path) -> pq.ParquetFile:
+    return pq.ParquetFile(path.absolute())  # a relative path with a colon would be a URI
+
+
 class _Table:
     """An open table with an index of its row groups by run. Raises OSError or ArrowInvalid."""
 
     def __init__(self, path: Path) -> None:
-        self.file = pq.ParquetFile(path)
+        self.file = _open(path)
         self.groups: dict[str, list[int]] = {}
         for group in range(self.file.num_row_groups):
             for run_id in self.file.read_row_group(group, columns=["run_id"])["run_id"].unique().to_pylist():
@@ -218,7 +222,7 @@ class Dataset:
             raise no_dataset(self.folder)
         try:
             if chosen is None:
-                return pq.read_table(path, use_threads=False, columns=columns)
+                return _open(path).read(columns, use_threads=False)
             if table not in self._tables:
                 self._tables[table] = _Table(path)
             return self._tables[table].rows(chosen, columns)
