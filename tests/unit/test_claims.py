@@ -169,6 +169,7 @@ UNFITTING = {
     "goodput[delay, windwo=1 MiB] = 1": "'windwo'",
     "goodput[delay, window=7 MiB] = 1": "unknown window '7 MiB'",
     "goodput[delay, window > 3] = 1": "like 1 MiB",
+    "goodput[delay, algorithm >= standard] = 1": "words have no order",
     "goodput[delay] > 1 where since=2 s": "of no metric",
     "cuts[one-drop, since=400 s] < 1": "these runs end",
     "goodput[delay, flow=stream2] = 1": "'stream2'",

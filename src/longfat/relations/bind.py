@@ -202,6 +202,8 @@ class _Choice:
         if kinds != {kind_of(value.text)}:
             message = f"{item.name} {item.relation} {value.text}: its values are like {next(iter(labels.values()))}"
             raise RelationError(message, given.column)
+        if isinstance(value.base, str):
+            raise RelationError(f"{item.name} {item.relation} {value.text}: words have no order", given.column)
 
     def _add_word(self, item: Item) -> None:
         """Add a bare word: a loop's variable, or a value of exactly one factor."""
