@@ -37,13 +37,13 @@ class Study:
     results: Path
     commands: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start the command that executes the study on the cluster."""
+    def start(self, **more: str) -> subprocess.Popen[bytes]:
+        """Start the command that executes the study on the cluster, with ``more`` variables."""
         options = ["--backend", "fake", "--on", "slurm", "--jobs", "2", "--results", str(self.results)]
         with self.output.open("w") as output:
             command = subprocess.Popen(
                 [sys.executable, "-m", "longfat", "run", "tiny", *options],
-                env={**self.cluster.environment, **on_nodes(self.root)},
+                env={**self.cluster.environment, **on_nodes(self.root), **more},
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
@@ -113,6 +113,13 @@ def test_a_command_that_was_killed_goes_on_with_the_missing_runs(study: Study, l
     assert f"{12 - len(before)} of 12 runs to execute" in said
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert dataset_of(study.results) == local
+
+
+def test_a_cluster_that_refuses_every_job_ends_the_command_with_its_reason(study: Study) -> None:
+    command = study.start(SBATCH_PARTITION="absent")
+    assert command.wait(PATIENCE_S) == 3
+    assert "Slurm refuses the jobs: sbatch: error: invalid partition" in study.output.read_text()
+    assert "Traceback" not in study.output.read_text()
 
 
 @pytest.mark.virtual

@@ -28,6 +28,7 @@ from typing import Any
 import dask
 from distributed import Client, KilledWorker, SpecCluster
 from distributed import Future as Task
+from distributed.core import Status
 from distributed.security import Security
 
 from longfat.execute.attempt import Attempt, Outcome
@@ -92,7 +93,8 @@ def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Sessio
             yield Session(own.enter_context(_client(place.address)))
             return
         if isinstance(place, Slurm):
-            yield Session(own.enter_context(Client(own.enter_context(_slurm(need)))))
+            answers = Answers()
+            yield Session(own.enter_context(Client(own.enter_context(_slurm(need, answers)))), answers.check)
             return
         hosts = own.enter_context(ssh.Hosts(events))  # closed after the scheduler, whose end also ends the workers
         security = Security.temporary()
@@ -113,20 +115,43 @@ def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Sessio
             yield Session(client)
 
 
+@dataclass
+class Answers:
+    """What Slurm said to the jobs: the number that it took, and its reason against the last one that it refused."""
+
+    taken: int = 0
+    refusal: str = ""
+
+    def check(self) -> None:
+        """Raise RigError if it refused every job: no worker would ever come."""
+        if self.refusal and not self.taken:
+            raise RigError(f"Slurm refuses the jobs: {self.refusal}", where="--on slurm")
+
+
 @contextmanager
-def _slurm(need: Need) -> Iterator[SpecCluster]:
+def _slurm(need: Need, answers: Answers) -> Iterator[SpecCluster]:
     """Start a job for each simultaneous run, and replace jobs that end too early."""
     if shutil.which("sbatch") is None:
         raise RigError("sbatch is missing: this machine does not belong to a Slurm cluster", where="--on")
     if re.search(r"[^\w./@+,=-]", str(need.folder), re.ASCII):
         raise RigError("Dask's script for Slurm takes only plain letters and digits in a path", where=str(need.folder))
-    from dask_jobqueue.slurm import SLURMCluster  # reads its configuration when it is imported
+    from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # reads its configuration when it is imported
+
+    class Job(SLURMJob):  # type: ignore[misc]
+        async def start(self) -> None:
+            try:
+                await super().start()
+                answers.taken += 1
+            except RuntimeError as error:  # Dask would print a traceback and go on without the job
+                answers.refusal = " ".join(str(error).rpartition("stderr:\n")[2].split())
+                self.status = Status.running  # it has no process, which Dask's cluster does not ask for
 
     minutes = math.ceil(need.limit_s / 60)
     need.folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="session-", dir=need.folder) as private,
         SLURMCluster(
+            job_cls=Job,
             cores=1,
             processes=1,
             memory=f"{need.memory_bytes + BASE_BYTES}B",
