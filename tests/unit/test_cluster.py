@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import dask
 import pytest
@@ -23,14 +24,14 @@ from longfat.backends import collect
 from longfat.execute.attempt import Attempt, Outcome
 from longfat.execute.cluster import kubernetes
 from longfat.execute.cluster.places import CHECKOUT, Host, Kubernetes, Place, Scheduler, Slurm, Ssh, read_place
-from longfat.execute.cluster.session import Need, Remote, open_session, pem_of, worker_words
+from longfat.execute.cluster.session import Need, Remote, Session, open_session, pem_of, worker_words
 from longfat.execute.cluster.worker import execute_attempt
 from longfat.execute.record.merge import pack, receive
 from longfat.execute.record.verify import find_records
 from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute
 from longfat.system.errors import RecordError, RigError, StudyError
-from longfat.system.events import discard
+from longfat.system.events import Event, Kind, discard
 
 NEED = Need(Path("/nowhere"), 3, None, 0, 0.0, 0.0)
 
@@ -118,6 +119,18 @@ def test_a_scheduler_elsewhere_executes_the_runs(scheduler: str, tmp_path: Path)
     assert run(FakeBackend()) == Summary(reused=2, executed=1, failed=0)
     records = find_records(tmp_path / "results/raw")
     assert {record.status for record in records.values()} == {"ok"} and len(records) == 3
+
+
+@pytest.mark.parametrize(("workers", "told"), [({}, 1), ({"tls://10.0.0.1:4000": {}}, 0)])
+def test_it_is_told_once_that_no_worker_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: dict[str, object], told: int
+) -> None:
+    monkeypatch.setattr("longfat.execute.cluster.session.AWAITED_S", -1.0)
+    client, events = SimpleNamespace(scheduler_info=lambda: {"workers": workers}), list[Event]()
+    with closing(Remote(Session(client), tmp_path, "fake", {}, events.append)) as pool:
+        pool.check()
+        pool.check()
+    assert [event.kind for event in events] == [Kind.WORKERS_AWAITED] * told
 
 
 def test_a_scheduler_is_closed_to_whoever_lacks_the_key(scheduler: str) -> None:

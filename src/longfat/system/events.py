@@ -24,6 +24,7 @@ class Kind(StrEnum):
     RUN_FINISHED = "run_finished"
     RUN_RETRIED = "run_retried"
     RUN_FAILED = "run_failed"
+    WORKERS_AWAITED = "workers_awaited"
     WORKER_LOST = "worker_lost"
     RUNS_ENDED = "runs_ended"
     RUNS_STOPPED = "runs_stopped"

@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -39,7 +40,7 @@ from longfat.execute.cluster.worker import QuietScheduler, execute_attempt
 from longfat.execute.record.bundle import Bundle, RunFacts
 from longfat.execute.record.merge import receive
 from longfat.system.errors import RigError
-from longfat.system.events import EventSink
+from longfat.system.events import Event, EventSink, Kind, Level, discard
 
 CONNECT_S = 20
 DEATH_S = 60  # time until a worker without a scheduler ends
@@ -47,6 +48,7 @@ WORKER_CLASS = "longfat.execute.cluster.worker.QuietWorker"
 WORKERS = 16  # workers on Slurm and Kubernetes without --jobs
 BASE_BYTES = 512 << 20  # memory of a worker itself
 SLOWER = 1.5  # allowed ratio of the time on a node to the estimate
+AWAITED_S = 60.0  # for the first worker, without a word
 START_S = 600.0  # for the start of a worker, and for its last run
 
 
@@ -225,8 +227,12 @@ class Remote:
 
     slots = sys.maxsize  # the scheduler queues the attempts that its workers cannot execute yet
 
-    def __init__(self, session: Session, raw: Path, backend: str, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, session: Session, raw: Path, backend: str, settings: Mapping[str, Any], events: EventSink = discard
+    ) -> None:
         self._session = session
+        self._events = events
+        self._awaited_from: float | None = time.monotonic()
         self._raw = raw
         self._backend = backend
         self._settings = settings
@@ -248,8 +254,13 @@ class Remote:
         return received
 
     def check(self) -> None:
-        """Raise RigError if no worker is left."""
+        """Raise RigError if no worker is left; report once that none has come within a minute."""
         self._session.check()
+        if self._awaited_from is not None and time.monotonic() - self._awaited_from > AWAITED_S:
+            self._awaited_from = None
+            if not self._session.client.scheduler_info()["workers"]:
+                message = "no worker has come yet; the queue of the cluster (squeue, kubectl get pods) says why"
+                self._events(Event(Kind.WORKERS_AWAITED, message, Level.WARNING))
 
     def close(self) -> None:
         """Stop receiving records; a record that is being written is completed."""
@@ -304,5 +315,8 @@ def open_remote(
     place: Place, need: Need, raw: Path, backend: str, settings: Mapping[str, Any], events: EventSink
 ) -> Iterator[Remote]:
     """Open a pool at a place; its workers end with the block. Raises RigError if none can be started."""
-    with open_session(place, need, events) as session, closing(Remote(session, raw, backend, settings)) as remote:
+    with (
+        open_session(place, need, events) as session,
+        closing(Remote(session, raw, backend, settings, events)) as remote,
+    ):
         yield remote
