@@ -31,8 +31,6 @@ from longfat.execute.record.bundle import SUMS, is_measured, run_folder_name
 from longfat.execute.record.verify import read_record
 from longfat.execute.results import open_results
 from longfat.spec.runspec import CapturePoint, RunSpec
-from longfat.study.catalog.kernels import KERNELS
-from longfat.study.catalog.stacks import kernel_of_stack
 from longfat.system.errors import RigError, StudyError
 
 NOT_COMPARED = "run.json"  # start time and duration of the run
@@ -100,7 +98,7 @@ def execute_again(found: Found, spec: RunSpec, place: str, console: Console) -> 
     Raises StudyError on a backend of a lab, RigError if the run fails.
     """
     backend = _open(found, console)
-    spec = dataclasses.replace(spec, pins=pins_here(backend, spec))
+    spec = dataclasses.replace(spec, pins=pins_here(backend, spec, found.source))
     planned = found.planned(spec)
     with open_results(repository_root() / "results" / place) as results:
         folder = results.raw / run_folder_name(planned.scenario, planned.repetition, planned.run_id)
@@ -119,18 +117,26 @@ def _open(found: Found, console: Console) -> Backend:
     if traits.lab:
         message = f"single runs of backend {found.backend!r} cannot be repeated"
         raise StudyError(message, hint="`longfat run` repeats a study")
-    own = kernel_of_stack(found.stack or "")
-    named = found.spec.pins.get("kernel", own)
-    kernels = tuple(dict.fromkeys((own, named))) if named in KERNELS else (own,)
-    settings: dict[str, Any] = {"kernels": kernels} if Feature.KERNELS in traits.can else {}
+    settings: dict[str, Any] = {}
+    if Feature.KERNELS in traits.can:
+        settings["kernels"], own = found.kernels
+        settings |= {"own": own} if own else {}
     return open_backend(found.backend, settings, say=partial(say, console))
 
 
-def pins_here(backend: Backend, spec: RunSpec) -> dict[str, str]:
-    """Return the pins of the run on this machine: with the run's kernel if present, else with the backend's first."""
+def pins_here(backend: Backend, spec: RunSpec, source: Mapping[str, Any]) -> dict[str, str]:
+    """Return the pins of the run on this machine: with its kernel, with the present one of that name, or the first.
+
+    ``source`` is that of its kernel in the lock. Raises StudyError if files of the study in its kernel have changed.
+    """
     here, kernels, named = backend.pins(), backend.capabilities().kernels, spec.pins.get("kernel", "")
-    digest = kernels.get(named, named if named in kernels.values() else None)
-    return here if digest is None else {**here, "kernel": digest}
+    if named in kernels.values():
+        return {**here, "kernel": named}
+    if source.get("own"):
+        hint = "`longfat run` repeats the study with the present files"
+        raise StudyError(f"{' and '.join(source['own'])} changed since the run", hint=hint)
+    digest = kernels.get(named) or kernels.get(source.get("name", ""))
+    return {**here, "kernel": digest} if digest else here
 
 
 def compare(recorded: Path, repeated: Path) -> tuple[list[str], list[str], list[str]]:

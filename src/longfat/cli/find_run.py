@@ -10,19 +10,21 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli.paths import repository_root
-from longfat.cli.study import every_study, known_baselines
+from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.rows import Row, read_line
 from longfat.evidence.store import EVIDENCE, SUFFIX, Place
 from longfat.evidence.stored_dataset import Planned
 from longfat.plan import PlannedRun
 from longfat.spec.runspec import RunSpec
+from longfat.study.catalog.kernels import KERNELS, OwnKernel
+from longfat.study.catalog.stacks import kernel_of_stack
 from longfat.system.errors import RecordError, StudyError
 
 SHORTEST = 4  # fewest digits of an id that identify a run
@@ -48,6 +50,23 @@ class Found:
     factors: Mapping[str, Any] | None = None
     folder: Path | None = None
     row: Row | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)  # of its kernel, as in the lock
+    home: StudyFolder | None = None  # its study, if it is a point of that
+
+    @property
+    def kernels(self) -> tuple[tuple[str, ...], Mapping[str, OwnKernel]]:
+        """The names of the kernels for a repetition, the stack's first, and those of them with files of its study.
+
+        Raises StudyError if the study is gone or its files are not trusted.
+        """
+        first = kernel_of_stack(self.stack or "")
+        named = self.source.get("name") or self.spec.pins.get("kernel", first)
+        home = self.home
+        if self.source.get("own") and self.folder is not None:
+            beside = self.folder.resolve().parents[1] / "study" / self.study  # of `longfat try`
+            home = find_study(str(beside) if beside.is_dir() else self.study)
+        own = home.own_kernels(self.stack) if home else {}
+        return tuple(dict.fromkeys((first, *(name for name in (named, *own) if name in {*KERNELS, *own})))), own
 
     @property
     def name(self) -> str:
@@ -154,6 +173,7 @@ def _of_folder(folder: Path) -> Found:
         experiment=entry.get("experiment"),
         factors=entry.get("factors"),
         folder=folder,
+        source=plan.get("kernels", {}).get(spec.pins.get("kernel"), {}),
     )
 
 

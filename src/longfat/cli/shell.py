@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ from longfat.backends.shell.session import Prompt, converse, session
 from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.cli.again import pins_here
 from longfat.cli.console import say
-from longfat.cli.find_run import find_run
+from longfat.cli.find_run import Found, find_run
 from longfat.cli.options import InResults, Target
 from longfat.cli.outcome import INTERRUPTED
 from longfat.cli.paths import study_names
@@ -27,8 +27,6 @@ from longfat.data.study_folder import StudyFolder
 from longfat.plan import Scenario, scenarios_of
 from longfat.spec.network import lay_out
 from longfat.spec.runspec import RunSpec
-from longfat.study.catalog.kernels import KERNELS, OwnKernel
-from longfat.study.catalog.stacks import kernel_of_stack
 from longfat.system.errors import StudyError
 
 SHOWN = 20  # most points in a message
@@ -50,12 +48,9 @@ def shell(
     if target is None:
         raise StudyError("no run or study is named", where="RUN|STUDY")
     console, commands = Console(stderr=True), command or ()
-    spec, stack, own = _spec(target, point, results)
-    first = kernel_of_stack(stack)
-    named = spec.pins.get("kernel", first)
-    kernels = tuple(dict.fromkeys((first, named))) if named in {*KERNELS, *own} else (first,)
-    backend: VirtualBackend = open_virtual(partial(say, console), kernels, own)
-    spec = dataclasses.replace(spec, pins=pins_here(backend, spec))
+    found = _found(target, point, results)
+    backend: VirtualBackend = open_virtual(partial(say, console), *found.kernels)
+    spec = dataclasses.replace(found.spec, pins=pins_here(backend, found.spec, found.source))
     if reasons := backend.refuses(spec):
         raise StudyError("; ".join(reasons))
     node = next((node.name for node in spec.nodes if node.role == "sender"), spec.nodes[0].name)
@@ -69,8 +64,8 @@ def shell(
         return INTERRUPTED
 
 
-def _spec(target: str, point: str | None, given: Path | None) -> tuple[RunSpec, str, Mapping[str, OwnKernel]]:
-    """Return the spec of a run or of a study's point, its stack, and the kernels to which the study adds files."""
+def _found(target: str, point: str | None, given: Path | None) -> Found:
+    """Return a run, or the first repetition of a study's point."""
     try:
         study = find_study(target)
     except StudyError as error:
@@ -78,7 +73,8 @@ def _spec(target: str, point: str | None, given: Path | None) -> tuple[RunSpec, 
             raise
         no_study = error
     else:
-        return point_of(study, point).run(1, 1).spec, study.header.stack, study.own_kernels()
+        one = point_of(study, point)
+        return Found(one.run(1, 1).spec, one.name, 1, study.name, study.header.stack, home=study)
     try:
         found = find_run(target, given)
     except StudyError as error:
@@ -86,7 +82,7 @@ def _spec(target: str, point: str | None, given: Path | None) -> tuple[RunSpec, 
         raise StudyError(error.message, where=error.where, hint=hint) from error
     if found.backend != DEFAULT_BACKEND:
         raise StudyError(f"the run is of backend {found.backend!r}, but shells need {DEFAULT_BACKEND!r}", where=target)
-    return found.spec, found.stack or "", {}
+    return found
 
 
 def point_of(folder: StudyFolder, point: str | None) -> Scenario:
