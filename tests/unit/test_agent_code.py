@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that a host of a lab gets, and the guest's modules as processes from it."""
+"""The agent of a host: its lines, its locks, losses of cards, and the guest's modules as processes from its code."""
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 
 from longfat.backends.hosts import agent_code
-from longfat.backends.testbed.agent.serve import Lines
+from longfat.backends.testbed.agent import facts, serve
+from longfat.backends.testbed.agent.serve import Agent, Lines
 from longfat.guest import program
+from longfat.guest.sysctls import GuestError
 
 
 def test_bytes_become_lines_wherever_they_are_cut() -> None:
@@ -20,6 +23,32 @@ def test_bytes_become_lines_wherever_they_are_cut() -> None:
     for data in (b'{"a"', b': 1}\n{"b": 2}\n{"c', b'": 3}\n'):
         lines.feed(data)
     assert taken == ['{"a": 1}', '{"b": 2}', '{"c": 3}']
+
+
+def test_a_host_is_locked_against_other_runs_and_against_updates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apt = tmp_path / "daily_lock"
+    apt.touch(0o640)
+    for name, value in (("STATE", tmp_path), ("APT_LOCK", apt), ("CLAIM_S", -1.0)):
+        monkeypatch.setattr(serve, name, value)
+    one, other = Agent(tmp_path), Agent(tmp_path)
+    one._claim_host()
+    with pytest.raises(GuestError, match="another run uses this host"):
+        other._claim_host()
+    one.end()
+    with apt.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(GuestError, match="apt updates this host"):
+            other._claim_host()
+    assert apt.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_packet_that_a_card_loses_ends_the_run() -> None:
+    before = {"lo": facts.lost_packets("lo"), "eth1": 4}
+    facts.require_no_loss(before, {**before, "lo": facts.lost_packets("lo")})
+    with pytest.raises(GuestError, match="eth1 2"):
+        facts.require_no_loss(before, {**before, "eth1": 6})
 
 
 def called(function: str, order: Any) -> subprocess.CompletedProcess[str]:

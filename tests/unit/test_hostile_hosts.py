@@ -27,7 +27,14 @@ from longfat.execute.attempt import Outcome
 from longfat.execute.cluster.session import _understood
 from longfat.system.errors import RigError
 
-CARD = {"card": "eth1", "address": "02:00:00:00:00:01", "max_mtu_bytes": 9000, "speed_bps": None}
+CARD = {
+    "card": "eth1",
+    "address": "02:00:00:00:00:01",
+    "max_mtu_bytes": 9000,
+    "speed_bps": None,
+    "base": None,
+    "pause": False,
+}
 LOOK: dict[str, Any] = {
     "kernel": {"release": "6.12", "ccas": ["reno"], "features": [], "reasons": []},
     "build": "ab",

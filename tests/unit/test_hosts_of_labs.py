@@ -211,7 +211,7 @@ def laboratory(cables: Counter[str], specs: list[RunSpec]) -> hosts.HostsBackend
     inventory = Inventory(Path("lab"), "existing", tuple(sorted(made, key=lambda host: host.name)))
     kernel = {"release": "6", "reasons": [], "features": list(FEATURES), "ccas": [*CCAS]}
     sysctls = sorted({name for spec in specs for node in spec.nodes for name in node.sysctls})
-    card = {"max_mtu_bytes": 65535, "speed_bps": None, "address": ""}
+    card = {"max_mtu_bytes": 65535, "speed_bps": None, "address": "", "pause": False}
     facts = {"build": "", "programs": {}, "kernel": kernel, "sysctls": sysctls}
     return hosts.HostsBackend(inventory, {one.name: {**facts, "cards": dict.fromkeys(one.links, card)} for one in made})
 

@@ -173,6 +173,9 @@ class HostsBackend:
                 if card["max_mtu_bytes"] < link.mtu_bytes:
                     most = card["max_mtu_bytes"]
                     yield f"{host}: the card of {cable} has an MTU of at most {most} B, declared {link.mtu_bytes} B"
+                if card["pause"] and cable not in self.inventory.tunnels:
+                    name = card["base"] or card["card"]
+                    yield f"{host}: the card of {cable} has pause frames on: ethtool -A {name} rx off tx off"
                 rate = end.egress.rate_bps
                 if rate and card["speed_bps"] and card["speed_bps"] < rate:
                     yield f"{host}: the card of {cable} has {card['speed_bps']} bit/s, declared {rate} bit/s"
@@ -290,7 +293,10 @@ def _require_declared(spec: RunSpec, ready: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _require_paths(built: BuiltRun, trips_us: Mapping[int, int | None], placement: Placement) -> None:
-    """Raise RigError if a cable's own delay differs from the declaration, before the measurement."""
+    """Raise RigError if no echo returns, or a cable's own delay is not as declared, before the measurement."""
+    if silent := [cable for number, cable in placement.cables.items() if trips_us.get(number) is None]:
+        message = f"no echo returns over {', '.join(silent)}"
+        raise RigError(message, hint="check the cables, and the VLANs of the switch")
     if missed := list(missed_round_trips(built.round_trips_us, trips_us, placement.cables)):
         hint = "the lab's variables state each link's round_trip_us; hosts.json of a run has the measured value"
         raise RigError("the paths are not as declared: " + "; ".join(missed), hint=hint)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 import subprocess
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -82,17 +84,43 @@ def cards() -> dict[str, dict[str, Any]]:
 
 
 def card(name: str) -> dict[str, Any]:
-    """Return name, hardware address and limits of a card; ``speed_bps`` is None if its driver does not report it.
+    """Return name, hardware address, limits and pause frames of a card.
 
-    Raises GuestError if there is no such card.
+    ``speed_bps`` is None if its driver does not report it, and ``base`` None unless it is a VLAN of that card. Raises
+    GuestError if there is no such card.
     """
     (facts,) = json.loads(_output(["ip", "-json", "-details", "link", "show", "dev", name]))
+    base = facts["link"] if facts.get("linkinfo", {}).get("info_kind") == "vlan" else None
     return {
         "card": name,
         "address": facts["address"],
         "max_mtu_bytes": facts.get("max_mtu") or 65535,
         "speed_bps": speed_bps(Path("/sys/class/net") / name / "speed"),
+        "base": base,
+        "pause": has_pause(base or name),
     }
+
+
+def has_pause(name: str) -> bool:
+    """Return whether a card sends pause frames or obeys them (IEEE 802.3x); False if its driver does not say."""
+    done = subprocess.run(["ethtool", "--show-pause", name], capture_output=True, text=True, check=False)
+    return re.search(r"^(RX|TX):\s+on$", done.stdout, re.MULTILINE) is not None
+
+
+def lost_packets(name: str) -> int:
+    """Return the number of packets that a card received and lost: damaged, or without room in its ring.
+
+    Packets that no protocol wants are not lost. Raises GuestError if there is no such card.
+    """
+    (facts,) = json.loads(_output(["ip", "-json", "-stats", "-stats", "link", "show", "dev", name]))
+    received = facts["stats64"]["rx"]
+    return sum(int(received[kind]) for kind in ("errors", "fifo_errors", "missed_errors"))
+
+
+def require_no_loss(before: Mapping[str, int], after: Mapping[str, int]) -> None:
+    """Raise GuestError if a card has lost more packets than ``before``; both have the numbers by its name."""
+    if lost := [f"{name} {after[name] - count}" for name, count in before.items() if after[name] != count]:
+        raise GuestError(f"cards lost packets outside of the queues of the run: {', '.join(lost)} (ip -s -s link)")
 
 
 def _output(command: list[str]) -> str:

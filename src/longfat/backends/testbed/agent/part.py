@@ -7,12 +7,14 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from longfat.backends.testbed.agent import datagrams, web
+from longfat.backends.testbed.agent.facts import lost_packets, require_no_loss
 from longfat.guest.container_init import LATE_US
 from longfat.guest.echo import Echo
 from longfat.guest.kinds import kind
@@ -40,7 +42,8 @@ def main(folder: Path) -> None:
     spec = RunSpec.from_dict(order["spec"])
     kind._MODULES |= {"udp": datagrams, "web": web}  # the ends may be on two hosts
     try:
-        run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part_of(order), Lines(spec))
+        part = part_of(order)
+        run(spec, folder / "raw", folder / "scratch", Namespaces(LATE_US), part, Lines(spec, part, order["bases"]))
     except OSError as error:  # the outcome could not be written
         _send("failed", str(error))
 
@@ -51,17 +54,26 @@ def part_of(order: dict[str, Any]) -> Part:
 
 
 class Lines:
-    """Synchronisation of the hosts by lines on standard input and output, which the agent forwards."""
+    """Synchronisation of the hosts by lines on standard input and output, which the agent forwards.
 
-    def __init__(self, spec: RunSpec) -> None:
+    ``bases`` are the cards of this host below those that the run takes.
+    """
+
+    def __init__(self, spec: RunSpec, part: Part, bases: Sequence[str]) -> None:
         self._spec = spec
+        self._part = part
+        self._bases = bases
+        self._losses: Callable[[], dict[str, int]] = dict
+        self._before: dict[str, int] = {}
 
     def start(self, network: Network) -> int:
         """Report settings and paths, and sleep until the start. Raises GuestError if it has passed.
 
         When the commanding machine requests the paths, the hosts at the other ends are ready, too.
         """
+        self._losses = partial(losses, network, self._part.cables, self._bases)
         _request("ready", network.achieved({}))
+        self._before = self._losses()
         wait_ns = int(_request("paths", dict(_round_trips(self._spec, network)))) - time.time_ns()
         if wait_ns < 0:
             raise GuestError(f"this host received the start {-wait_ns / 1e9:.3f} s too late")
@@ -69,8 +81,19 @@ class Lines:
         return time.monotonic_ns()
 
     def leave(self) -> None:
-        """Report the end of the measurement, and wait for the other hosts."""
+        """Report the end of the measurement, and wait for the other hosts. Raises GuestError if a card lost packets."""
+        require_no_loss(self._before, self._losses())
         _request("measured", None)
+
+
+def losses(network: Network, links: Collection[int], bases: Sequence[str]) -> dict[str, int]:
+    """Return the packets that each card of these links, and each card below, has lost so far, by name."""
+    found = {name: lost_packets(name) for name in bases}
+    for node in network.nodes:
+        with network.inside(node.name):
+            names = [port.name for port in network.ports[node.name] if port.link in links]
+            found |= {name: lost_packets(name) for name in names}
+    return found
 
 
 def _round_trips(spec: RunSpec, network: Network) -> Iterator[tuple[int, int | None]]:

@@ -6,7 +6,7 @@ A message is a line with a JSON object of one key, its verb:
 | command | answer |
 |---|---|
 | ``look``, ``clock``, ``end`` | the same verb |
-| ``prepare``: the order of agent/part.py, but each cable has its link instead of its card | ``ready`` |
+| ``prepare``: the order of agent/part.py without bases; each cable has its link instead of its card | ``ready`` |
 | ``paths``: measure the round trips over the cables | ``paths`` |
 | ``start``: nanoseconds of the epoch | ``measured`` |
 | ``leave`` | ``done`` |
@@ -18,6 +18,7 @@ The answer ``failed`` means that a command cannot be executed.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import selectors
@@ -27,8 +28,8 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from longfat.system.parent import end_with_parent
 SILENCE_S = 30.0  # the commanding machine sends a message every five seconds
 CLAIM_S = SILENCE_S + restore.PATIENCE_S  # until the agent of a lost connection has left
 STATE = Path("/run/longfat")
+APT_LOCK = Path("/var/lib/apt/daily_lock")  # of apt.systemd.daily, which waits for it
 CHILD = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
     "from longfat.backends.testbed.agent.part import main, Path; main(Path(sys.argv[2]))"
@@ -138,8 +140,10 @@ class Agent:
             shutil.rmtree(left.parent, ignore_errors=True)
         restore.restore(self._state)
         cards = facts.cards()  # after the restoration, which may rename a card
-        for cable in order["cables"].values():
-            cable["card"] = cards[cable.pop("link")]["card"]
+        taken = [cards[cable.pop("link")] for cable in order["cables"].values()]
+        for cable, card in zip(order["cables"].values(), taken, strict=True):
+            cable["card"] = card["card"]
+        order["bases"] = sorted({card["base"] for card in taken if card["base"]})
         (self.folder / "order.json").write_text(json.dumps(order))
         limits = {name for node in order["spec"]["nodes"] for name in node["sysctls"]} & GLOBAL_SYSCTLS
         restore.record(self._state, [cable["card"] for cable in order["cables"].values()], sorted(limits))
@@ -155,15 +159,20 @@ class Agent:
         self._selector.register(self._child.stdout.fileno(), selectors.EVENT_READ, Lines(pass_through))
 
     def _claim_host(self) -> None:
-        """Lock this host for one run. Raises GuestError if another run holds it for longer than CLAIM_S."""
+        """Lock this host for one run, and its timers of apt out. Raises GuestError if that takes over CLAIM_S."""
+        self._lock(lambda: hold(STATE / "lock", wait=False), "another run uses this host")
+        if APT_LOCK.is_file():
+            self._lock(lambda: _hold_file(APT_LOCK), "apt updates this host")
+
+    def _lock(self, lock: Callable[[], AbstractContextManager[object]], otherwise: str) -> None:
         end = time.monotonic() + CLAIM_S
         while True:
             try:
-                self._claim.enter_context(hold(STATE / "lock", wait=False))
+                self._claim.enter_context(lock())
                 return
             except BlockingIOError as error:
                 if time.monotonic() > end:
-                    raise GuestError("another run uses this host") from error
+                    raise GuestError(otherwise) from error
                 time.sleep(1.0)
 
     def _pass_on(self, text: str) -> None:
@@ -198,6 +207,14 @@ class Agent:
         """Restore the host, then answer. The agent stays until the connection ends."""
         self._end_part()
         send({"end": None})
+
+
+@contextmanager
+def _hold_file(path: Path) -> Iterator[None]:
+    """Lock a file of the host without a change to it. Raises BlockingIOError if another process holds it."""
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
 
 
 def _last_words(folder: Path) -> list[str]:

@@ -33,6 +33,8 @@ class _Card(BaseModel, strict=True, extra="allow"):
     address: _Name
     max_mtu_bytes: _Count
     speed_bps: _Count | None
+    base: _Name | None
+    pause: bool
 
 
 class _Look(BaseModel, strict=True, extra="allow"):
