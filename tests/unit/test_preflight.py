@@ -25,7 +25,7 @@ SOUND: dict[str, str | None] = {
     "update-grub": "true",
 }
 
-TOOLS = ("awk", "basename", "dirname", "grep", "od", "readlink", "tail", "tr")
+TOOLS = ("awk", "basename", "cat", "dirname", "grep", "od", "readlink", "tail", "tr")
 
 
 def reasons(folder: Path, programs: dict[str, str | None], **changes: str) -> list[str]:
@@ -42,9 +42,17 @@ def reasons(folder: Path, programs: dict[str, str | None], **changes: str) -> li
     driver.mkdir(parents=True)
     (folder / "sys/module/igc").mkdir(parents=True)
     (driver / "module").symlink_to(folder / "sys/module/igc")
+    (driver.parents[1] / "address").write_text("02:00:00:00:00:07\n")
+    link = folder / "sys/class/net/eth1"
+    (folder / "sys/bus/0000:01:00.0/driver").mkdir(parents=True)
+    (folder / "sys/bus/0000:01:00.0/driver/module").symlink_to(folder / "sys/module/igc")
+    link.mkdir()
+    (link / "device").symlink_to(folder / "sys/bus/0000:01:00.0")
+    (link / "address").write_text("02:00:00:00:00:08\n")
     (folder / "efi").write_bytes(bytes([6, 0, 0, 0, int(changes.pop("SECURE", "0"))]))
     (folder / "tables").write_text(changes.pop("TABLES", ""))
     variables = {"ADDRESS": "192.0.2.7", "KERNEL": KERNEL, "MODULES": "virtio_net igc", "RELEASES": "bookworm"}
+    variables |= {"CARDS": "0000:01:00.0"}
     files = {"OS_RELEASE": f"{folder}/release", "EFI": f"{folder}/efi", "IP_TABLES": f"{folder}/tables"}
     environment = {
         "PATH": f"{folder}:{folder}/tools",
@@ -76,7 +84,9 @@ def test_a_sound_machine_gives_no_reason(tmp_path: Path) -> None:
         ({"systemctl": '[ "$2" = ufw ] && echo active || echo inactive'}, {}, "ufw"),
         ({"nft": "echo table inet filter"}, {}, "inet"),
         ({}, {"TABLES": "filter\n"}, "iptables"),
-        ({}, {"MODULES": "virtio_net e1000e"}, "no driver igc"),
+        ({}, {"MODULES": "virtio_net e1000e", "CARDS": ""}, "no driver igc, which the card of SSH"),
+        ({"ip": "true"}, {"MODULES": "virtio_net e1000e"}, "no driver igc, which the card of a link"),
+        ({}, {"CARDS": "02:00:00:00:00:08 02:00:00:00:00:07"}, "(02:00:00:00:00:07) is that of SSH (eth0)"),
         ({"df": "printf 'Avail\\n40960\\n'"}, {}, "40 MiB"),
     ],
 )

@@ -3,7 +3,8 @@
 # Print a line "reason: ..." for every reason against preparing this machine. Changes nothing.
 #
 # RELEASES: releases of Debian whose programs have the stated versions. ADDRESS: where SSH reaches this machine. KERNEL:
-# the release of the kernel to be booted, or nothing. MODULES: the modules of that kernel, built in or not.
+# the release of the kernel to be booted, or nothing. MODULES: the modules of that kernel, built in or not. CARDS: MAC
+# addresses and places on the PCI bus of the links' cards.
 set -u
 
 efi=${EFI:-/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c}
@@ -25,6 +26,19 @@ if command -v cloud-init >/dev/null; then
         *running* | *"not run"*) echo "reason: its first boot has not ended (cloud-init status): wait, and repeat" ;;
     esac
 fi
+
+card=$(ip -o -4 addr show 2>/dev/null | awk -v at="$ADDRESS" '{ split($4, a, "/"); if (a[1] == at) print $2 }')
+[ -n "$card" ] || card=$(ip -o route show default 2>/dev/null | awk '{ for (i = 1; i < NF; i++) if ($i == "dev") print $(i + 1); exit }')
+
+# Whether a network interface has a MAC address or place on the PCI bus.
+is_card() {
+    [ "$(cat "$sys/class/net/$1/address" 2>/dev/null)" = "$2" ] ||
+        [ "$(basename "$(readlink -f "$sys/class/net/$1/device")")" = "$2" ]
+}
+
+for id in $CARDS; do
+    ! is_card "$card" "$id" || echo "reason: the card of a link ($id) is that of SSH ($card), which a run takes away"
+done
 
 [ -n "$KERNEL" ] && [ "$(uname -r)" != "$KERNEL" ] || exit 0
 
@@ -70,9 +84,12 @@ need_driver() {
     esac
 }
 
-card=$(ip -o -4 addr show 2>/dev/null | awk -v at="$ADDRESS" '{ split($4, a, "/"); if (a[1] == at) print $2 }')
-[ -n "$card" ] || card=$(ip -o route show default 2>/dev/null | awk '{ for (i = 1; i < NF; i++) if ($i == "dev") print $(i + 1); exit }')
 [ -z "$card" ] || need_driver "card of SSH ($card)" "$sys/class/net/$card/device"
+for id in $CARDS; do
+    for net in "$sys"/class/net/*; do
+        ! is_card "$(basename "$net")" "$id" || need_driver "card of a link ($id)" "$net/device"
+    done
+done
 root=$(findmnt -no SOURCE / 2>/dev/null)
 case $root in
     /dev/*) need_driver "disk of / ($root)" "$sys/class/block/$(basename "$(readlink -f "$root")")" ;;
