@@ -127,7 +127,7 @@ def _open(found: Found, console: Console) -> Backend:
 def pins_here(backend: Backend, spec: RunSpec, source: Mapping[str, Any]) -> dict[str, str]:
     """Return the pins of the run on this machine: with its kernel, with the present one of that name, or the first.
 
-    ``source`` is that of its kernel in the lock. Raises StudyError if files of the study in its kernel have changed.
+    ``source`` is its kernel's source in the lock. Raises StudyError if files of the study in its kernel have changed.
     """
     here, kernels, named = backend.pins(), backend.capabilities().kernels, spec.pins.get("kernel", "")
     if named in kernels.values():

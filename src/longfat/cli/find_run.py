@@ -55,7 +55,7 @@ class Found:
 
     @property
     def kernels(self) -> tuple[tuple[str, ...], Mapping[str, OwnKernel]]:
-        """The names of the kernels for a repetition, the stack's first, and those of them with files of its study.
+        """The names of the kernels for a repetition, the stack's first, and the kernels with files of its study.
 
         Raises StudyError if the study is gone or its files are not trusted.
         """

@@ -119,7 +119,7 @@ def open_session(place: Place, need: Need, events: EventSink) -> Iterator[Sessio
 
 @dataclass
 class Answers:
-    """What Slurm said to the jobs: the number that it took, and its reason against the last one that it refused."""
+    """Slurm's answers to the jobs: the number that it took, and its reason against the last one that it refused."""
 
     taken: int = 0
     refusal: str = ""
