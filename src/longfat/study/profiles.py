@@ -10,6 +10,7 @@ from typing import Any
 
 from longfat.spec.runspec import Scalar
 from longfat.spec.units import Duration, Ratio
+from longfat.study.changing import Changing
 from longfat.study.lint import drop_findings
 from longfat.study.models import Experiment
 from longfat.study.schema.names import Finding, nearest, unknown
@@ -146,5 +147,6 @@ def _too_late(experiment: Experiment) -> Iterator[tuple[str, Finding]]:
     """Yield the drops and changes of the path after the end; at full length the experiment has no fault."""
     for fault in drop_findings(experiment):
         yield "drop", fault
-    for fault in experiment.topology.change_findings(experiment.end_us, reverse_rate=True):
-        yield "change", fault
+    if isinstance(experiment.topology, Changing):
+        for fault in experiment.topology.change_findings(experiment.end_us, reverse_rate=True):
+            yield "change", fault

@@ -139,10 +139,10 @@ def _slurm(need: Need, answers: Answers) -> Iterator[SpecCluster]:
         raise RigError("Dask's script for Slurm takes only plain letters and digits in a path", where=str(need.folder))
     from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # reads its configuration when it is imported
 
-    class Job(SLURMJob):  # type: ignore[misc]
+    class Job(SLURMJob):
         async def start(self) -> None:
             try:
-                await super().start()
+                await super().start()  # type: ignore[no-untyped-call]
                 answers.taken += 1
             except RuntimeError as error:  # Dask would print a traceback and go on without the job
                 answers.refusal = " ".join(str(error).rpartition("stderr:\n")[2].split())
@@ -153,7 +153,7 @@ def _slurm(need: Need, answers: Answers) -> Iterator[SpecCluster]:
     with (
         tempfile.TemporaryDirectory(prefix="session-", dir=need.folder) as private,
         SLURMCluster(
-            job_cls=Job,
+            job_cls=Job,  # type: ignore[arg-type]
             cores=1,
             processes=1,
             memory=f"{need.memory_bytes + BASE_BYTES}B",
