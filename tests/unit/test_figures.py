@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fabricated_results import make_results, write_study
 
-from longfat.data.opened import OpenedStudy
+from longfat.data.opened import OpenedStudy, draw_all
 from longfat.dataset.load import Series
 from longfat.figures.bars import Bars
 from longfat.figures.drawing import draw, image
@@ -47,6 +47,24 @@ def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
     assert dots == [float(value) for row in drawing.data.rows for value in row[-1].split()]
     assert len(dots) == 8
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "8"]
+
+
+def test_a_bar_over_several_points_names_the_factors_that_it_pools(opened: OpenedStudy) -> None:
+    spec = opened.folder.figures.figure("fig-1")
+    assert isinstance(spec, Bars)
+    drawing = draw(opened.sources, spec.model_copy(update={"series": None}))
+    note = drawing.figure.legends[0].get_title().get_text()
+    assert note == "goodput, mean over algorithm: mean, n = 2, each repetition a dot"
+
+
+def test_files_of_a_former_figure_go_and_other_files_stay(opened: OpenedStudy) -> None:
+    figures = opened.results / "figures"
+    opened.show("fig-1")
+    for path in [*figures.glob("fig-1.*")]:
+        path.rename(path.with_stem("fig-0"))
+    (figures / "own.svg").touch()
+    drawn = draw_all(opened.results, opened.folder)
+    assert {path.stem for path in figures.iterdir()} == {*drawn, "own"}
 
 
 def test_an_envelope_keeps_the_extremes_and_the_order() -> None:

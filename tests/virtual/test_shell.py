@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from guests import one_flow, virtual
@@ -89,3 +90,10 @@ def test_a_node_with_the_name_of_a_command_hides_no_command() -> None:
     said, _, status = converse_with(*commands, spec=RunSpec.from_json(text))
     assert said.count("0% packet loss") == 2
     assert status == 0
+
+
+def test_start_alone_starts_every_flow() -> None:
+    spec = one_flow()
+    both = replace(spec, flows=(*spec.flows, replace(spec.flows[0], name="second")))
+    said, _, _ = converse_with("start; sleep 0.4; ss -tin | grep -c reno", spec=both)
+    assert said.split() == ["2"]

@@ -205,7 +205,7 @@ def _print_points(swept: SweptExperiment, points: list[Point], study: Manifest, 
     for number, point in enumerate(points, 1):
         place = ", ".join(f"{name} {label}" for name, label in point.labels.items())
         lines = [f"# {swept.id}, point {number} of {len(points)}{f': {place}' if place else ''}"]
-        whole = expand(point.experiment, study)
+        whole = {**expand(point.experiment, study), "repetitions": swept.repetitions}
         lines += ["---", yaml.safe_dump(whole, sort_keys=False, width=WIDTH)]
         say(console, "\n".join(lines))
         found.append({"factors": dict(point.labels), **whole})

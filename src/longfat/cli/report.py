@@ -182,7 +182,8 @@ def print_verdicts(
     columns = [Column(noun, overflow="fold", min_width=broad), Column("verdict"), Column("measured, allowed")]
     if header.paper:
         columns.insert(2, Column("paper"))
-    table = Table(*columns, title="verdicts" if every else "verdicts that need attention (all: --all)")
+    some = f"verdicts that need attention (all: `longfat report {header.study} --all`)"
+    table = Table(*columns, title="verdicts" if every else some)
     for verdict, name in zip(rows, names, strict=True):
         word = Text(verdict.verdict, style=COLOURS[verdict.verdict])
         word.append(f"\n{verdict.why}" if verdict.why else "", style="default")

@@ -23,6 +23,8 @@ from longfat.system.trust import agree
 QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie")
 """The kinds of queue that need no setting except a limit."""
 FASTEST = Rate.parse("1 Tbit/s").value
+TOGETHER = "together"  # the metric of several flows: their goodput while all send
+_UNITS = {"rate": "Mbit/s", "rtt": "ms", "loss": "%"}  # of axes
 PORT = 4432  # before the port of the first program
 FASTER = 10  # hosts send at this multiple of the largest rate, up to the fastest: packets wait in the bottleneck
 # Values that stand for faulty ones, so that the other faults are found.
@@ -278,8 +280,10 @@ def figures(trial: Trial, name: str) -> str:
         return "\n".join([*lines, "figures: []", ""])
     if factor := next(iter(trial.factors), None):
         series = "" if trial.together else ", series: algorithm"
+        metric = TOGETHER if trial.together or trial.flows > 1 else "goodput"
+        unit = f" in {_UNITS[factor]}" if factor in _UNITS else ""
         lines += ["figures:", "  - bars: goodput", f"    title: aggregate goodput by {factor}"]
-        lines += [f"    of: goodput[{experiment}]", f"    x: {factor}{series}".replace(", ", "\n    ")]
+        lines += [f"    of: {metric}[{experiment}]", f"    x: {factor}{unit}{series}".replace(", ", "\n    ")]
     else:
         flows = {f"{own}{place}": own for own in trial.kernels for place in _places(trial.flows)}
         first = "flow" + _places(trial.flows)[0]

@@ -24,7 +24,7 @@ from longfat.cli.options import BackendName, Jobs, algorithms_and_files
 from longfat.cli.outcome import expect
 from longfat.cli.run import Machine, results_path, run_study
 from longfat.cli.study import Choices
-from longfat.cli.trial import QUEUES, Trial, read_trial, write_trial
+from longfat.cli.trial import QUEUES, TOGETHER, Trial, read_trial, write_trial
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, Run, load_dataset
@@ -32,6 +32,7 @@ from longfat.execute.results import open_results
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, metric_of_run
 from longfat.report.numbers import shown
+from longfat.spec.units import Duration
 from longfat.study.study import Study
 
 NAME = "try"
@@ -81,7 +82,7 @@ def try_(
         firsts = {run.run_id: name for name, runs in names.items() for run in runs[:1]}
         if names:
             print_curves(dataset, firsts, out)
-            out.print(table_of(dataset, names))
+            out.print(table_of(dataset, names, Duration.parse(trial.duration).value))
         for run in dataset.runs:
             if run.status != "ok":
                 say(out, f"{run.scenario}, repetition {run.repetition}, {run.status}: {run.reason}", "red")
@@ -139,16 +140,10 @@ def _onward(folder: StudyFolder, as_study: str, run: str) -> str:
 WIDTH, ROWS = 60, 2  # characters of a curve
 MOST = 6  # most curves of a quantity; the page has all
 _BLOCKS = " ▁▂▃▄▅▆▇█"
-LABEL = 24  # most characters of a curve's name
-_SINCE_US = 2_000_000.0  # start of the mean utilisation, after slow start
+LABEL = 40  # most characters of a curve's name
+_SINCE_US = 2_000_000.0  # start of the mean utilisation, after slow start, but not after half of the run
 _OF_A_FLOW = ("goodput", "retransmissions")
-_COLUMNS: Mapping[str, Selection | None] = {
-    "goodput\nMb/s": Selection("goodput", ""),
-    "utilisation\n%": Selection("utilisation", "", parameters={"since": _SINCE_US}),
-    "queueing\ndelay ms": None,
-    "retrans-\nmissions": Selection("retransmissions", ""),
-    "Jain's\nindex": Selection("jain", ""),
-}
+_Columns = Mapping[str, Selection | None]
 
 Numbers = npt.NDArray[np.float64]
 Curves = dict[str, dict[str, Numbers]]  # by quantity, then by run and flow
@@ -219,16 +214,27 @@ def _means(t_us: Numbers, values: Numbers, edges: Numbers) -> Numbers:
     return means
 
 
-def table_of(dataset: Dataset, names: Mapping[str, Sequence[Run]]) -> Table:
-    """Return a table of means with a row for each point; ``names`` has the point of each run."""
+def table_of(dataset: Dataset, names: Mapping[str, Sequence[Run]], length_us: int) -> Table:
+    """Return a table of means with a row for each point; ``names`` has the point of each run of ``length_us``.
+
+    Goodput of several flows is what they carry while all send: after their ends each empties its buffer alone.
+    """
+    columns: _Columns = {
+        "goodput\nMb/s": Selection("goodput", ""),
+        "utilisation\n%": Selection("utilisation", "", parameters={"since": min(_SINCE_US, length_us / 2)}),
+        "queueing\ndelay ms": None,
+        "retrans-\nmissions": Selection("retransmissions", ""),
+        "Jain's\nindex": Selection("jain", ""),
+    }
     table = Table("", box=SIMPLE_HEAD)
-    for column in _COLUMNS:
+    for column in columns:
         table.add_column(column, justify="right")
     for name, runs in names.items():
-        table.add_row(name, *(_cell(dataset, runs, selection) for selection in _COLUMNS.values()))
         flows = [row["flow"] for row in dataset.flows.get(runs[0].run_id, ())]
+        whole = {**columns, "goodput\nMb/s": Selection(TOGETHER, "")} if len(flows) > 1 else columns
+        table.add_row(name, *(_cell(dataset, runs, selection) for selection in whole.values()))
         for flow in flows if 1 < len(flows) <= MOST else ():
-            own = (replace(one, flow=flow) if one and one.metric in _OF_A_FLOW else None for one in _COLUMNS.values())
+            own = (replace(one, flow=flow) if one and one.metric in _OF_A_FLOW else None for one in columns.values())
             table.add_row(f"  {flow}", *(_cell(dataset, runs, selection) if selection else "" for selection in own))
     return table
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -145,5 +146,15 @@ def draw_all(results: Path, folder: StudyFolder, *, papers: bool = False) -> tup
     for figure in folder.figures.figures if papers else ():
         small = image(draw(study.sources, figure, paper=True).figure, "pdf")
         write_whole(results / FOLDER / f"{figure.artifact}-paper.pdf", small)
+    _remove_former(results / FOLDER, drawn)
     write_figure_checksums(results, folder.drawn_by)
     return drawn
+
+
+def _remove_former(folder: Path, drawn: Collection[str]) -> None:
+    """Remove the files of figures that figures.yaml no longer has; other files of the user stay."""
+    for picture in folder.glob("[!.]*.svg"):
+        files = [picture.with_suffix(f".{kind}") for kind in ("svg", "png", "pdf", "csv")]
+        if picture.stem not in drawn and all(file.is_file() for file in files):
+            for file in (*files, folder / f"{picture.stem}-paper.pdf"):
+                file.unlink(missing_ok=True)

@@ -145,11 +145,11 @@ class Bars(Figure, WithSources):
 
     def data(self, sources: Sources) -> FigureData:
         """Compute mean, standard deviation, n, 95 % interval and the values of the runs for each x and series."""
-        dataset, x_factor = sources.grounds.dataset, self.factor
-        selection = selected(self.of, sources.study)
+        dataset, x_factor, study = sources.grounds.dataset, self.factor, sources.study
+        selection = selected(self.of, study)
         factors = {name for name in (x_factor, self.series) if name not in (None, FLOW)}
         runs = [run for run in selection.chosen(dataset) if factors <= run.factors.keys()]
-        planned = experiment_named(selection.experiment, sources.study).factors.get(x_factor, ())
+        planned = experiment_named(selection.experiment, study).factors.get(x_factor, ())
         order = [value for value in planned if isinstance(value, str)]  # numbers in ascending order
         xs = sorted(
             {run.factors[x_factor] for run in runs}, key=lambda x: (order.index(x) if x in order else -1, ascending(x))
@@ -157,7 +157,9 @@ class Bars(Figure, WithSources):
         series: list[tuple[Any, Selection]] = [(None, selection)]
         if self.series == FLOW:
             flows = {row["flow"] for run in runs for row in dataset.flows.get(run.run_id, ())}
-            series = [(flow, dataclasses.replace(selection, flow=flow)) for flow in _in_order(sorted(flows), self)]
+            declared = {name: place for place, name in enumerate(experiment_named(selection.experiment, study).flows)}
+            named = sorted(flows, key=lambda flow: (declared.get(flow, len(declared)), flow))
+            series = [(flow, dataclasses.replace(selection, flow=flow)) for flow in _in_order(named, self)]
             series += [(SUM, selection)] if self.stacked else []
         elif self.series:
             # The order of the lock is random.
@@ -238,10 +240,19 @@ class Bars(Figure, WithSources):
         self.mark([axes])
         legend(
             canvas,
-            _note(self, bars, chosen, len(xs) <= CROWD),
+            _note(self, bars, chosen, len(xs) <= CROWD, self.pooled(sources)),
             {_name(name, self): colour for name, colour in looks.items() if self.series and self.style == "bars"},
             () if self.stacked else HATCHES,
         )
+
+    def pooled(self, sources: Sources) -> list[str]:
+        """Return the factors over which each bar is a mean."""
+        found: dict[str, None] = {}
+        seen: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+        for run in selected(self.of, sources.study).chosen(sources.grounds.dataset):
+            first = seen.setdefault((run.factors.get(self.factor), run.factors.get(str(self.series))), run.factors)
+            found |= dict.fromkeys(name for name, value in run.factors.items() if value != first[name])
+        return list(found)
 
     @property
     def axes_labels(self) -> Labels:
@@ -365,8 +376,8 @@ def _ticks(axes: Axes, spec: Bars, xs: Mapping[Any, float], chosen: Any) -> None
         axes.axhline(0, color=style.INK, lw=0.8)
 
 
-def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
-    what = METRICS[spec.metric].meaning
+def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool, pooled: Sequence[str]) -> str:
+    what = METRICS[spec.metric].meaning + (f", mean over {', '.join(pooled)}" if pooled else "")
     counts = {bar.n for bar in bars}
     on_bars = " (on each bar)" if roomy and not spec.stacked and spec.style == "bars" else ""
     n = counted(counts, on_bars)
@@ -382,7 +393,7 @@ def _note(spec: Bars, bars: Sequence[Bar], chosen: Any, roomy: bool) -> str:
         few = any(bar.dots for bar in bars)
         both = few and any(not math.isnan(bar.whisker) for bar in bars)
         spread = "standard deviation" if spec.stacked else "whiskers: standard deviation"
-        text = f"{what}: mean, {n}, " + ("each run a dot" if few else spread)
+        text = f"{what}: mean, {n}, " + (f"each {'repetition' if pooled else 'run'} a dot" if few else spread)
         text += "; whiskers of more runs: standard deviation" if both else ""
         whose = "dots" if few else "whiskers"
         text += f"; {whose}: of the flow at the bottom and of the sum" if spec.stacked else ""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
@@ -267,6 +268,8 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
     )
     known = (table["stream"] == 0) & ~np.isnan(values) & ((what != "ssthresh") | (values < _UNSET))
     known &= (what != "srtt") | (values > 0)
+    ends = [row["end_us"] for row in dataset.flows.get(run.run_id, ()) if row["flow"] == flow and row["end_us"]]
+    known &= times <= max(ends, default=math.inf)  # one further sample is of the close, after the buffer is empty
     return Series(times[known], values[known])
 
 

@@ -86,6 +86,8 @@ def _explained(error: UnexpectedInput, text: str) -> ExpressionError:
     inside = re.search(r"(\bin\s*)?\[[^][]*$", text[: column - 1])
     if hint and inside and not inside[1]:
         hint = f"units: {', '.join(_UNITS)}"
+    if unit == "bdp":
+        hint = f'write "{number} bdp" in quotes'
     if (former := text[column - 2 : column]) in ("=>", "=<"):
         hint = f"write {former[::-1]}"
     return ExpressionError(f"{found!r} was not expected here{expected}", column, hint)

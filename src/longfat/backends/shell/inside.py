@@ -98,7 +98,7 @@ def _functions(spec: RunSpec, network: Network) -> list[str]:
         cases.append(f"{flow.name}) {begin} sleep 0.1; {send} ;;")
     names = " ".join(flow.name for flow in spec.flows)
     lines = [f'_at() {{ command nsenter --net={NAMES}/"$1" "${{@:2}}"; }}']
-    lines.append(f'start() {{ local one; for one in "${{@:-{names}}}"; do _start "$one"; done; }}')
+    lines.append(f'start() {{ local one; [ $# -gt 0 ] || set -- {names}; for one; do _start "$one"; done; }}')
     lines.append(f'_start() {{ case "$1" in {" ".join(cases)} *) echo "no flow $1: {names}" >&2; return 1 ;; esac; }}')
     for node in network.nodes:
         function = f'{node.name}() {{ _at {node.name} "$@"; }}'
