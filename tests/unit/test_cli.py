@@ -45,6 +45,7 @@ def test_plan_prints_what_the_study_takes_and_writes_nothing(root: Path) -> None
     assert "tiny, profile quick" in result.output and " 4 " in result.output
     assert len(json.loads(call("plan", "tiny", "--expanded", "--json").stdout)["points"]) == 2
     assert [path.name for path in root.iterdir()] == ["experiments"]
+    assert "no profile 'steady', so all of it" in call("plan", "tiny", "--profile", "steady").output
 
 
 @pytest.mark.parametrize(

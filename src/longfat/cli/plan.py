@@ -19,7 +19,7 @@ from longfat.backends.testbed.folder import lab_folder
 from longfat.cli.console import Output, say
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Seed, Stack, Study
 from longfat.cli.outcome import refuse
-from longfat.cli.study import chosen, job_count, resolve
+from longfat.cli.study import chosen, job_count, resolve, whole_instead
 from longfat.execute.memory import available_bytes, needed_bytes, runs_that_fit
 from longfat.execute.progress import about
 from longfat.plan import Plan
@@ -62,6 +62,8 @@ def plan(
     count = job_count(jobs)
     kernel = f", kernel {folder.header.kernel}" if folder.header.kernel else ""
     out.print(f"{folder.name}, profile {made.profile}, stack {made.stack}{kernel}, seed {made.seed}")
+    if remark := whole_instead(folder, profile):
+        say(out, remark)
     tables = [_varied(made, planned), *_fixed(folder.study, planned)]
     tables += [_excluded(made)] if made.excluded else []
     if traits_of(backend).lab:

@@ -22,7 +22,7 @@ from longfat.cli.console import Output, listen, stage
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Results, Seed, Stack, Study, Watch
 from longfat.cli.outcome import expect
 from longfat.cli.paths import repository_root
-from longfat.cli.study import Choices, chosen, job_count, resolve
+from longfat.cli.study import Choices, chosen, job_count, resolve, whole_instead
 from longfat.cli.version import commit
 from longfat.data.study_folder import StudyFolder
 from longfat.execute.cluster.places import Place, Ssh, read_place
@@ -194,6 +194,8 @@ def prepare(
         if added := folder.own_kernels(choices.stack):
             settings["own"] = added
     own_files.keep(files_of(folder), cache_folder())
+    if remark := whole_instead(folder, choices.profile):
+        stage(events, remark)
     stage(events, f"preparing backend {machine.backend}")
     backend = open_backend(machine.backend, settings, say=partial(stage, events))
     offered = backend.capabilities()

@@ -74,6 +74,13 @@ def kernel_settings(backend: str, *stacks: str) -> dict[str, Any]:
     return {"kernels": tuple(dict.fromkeys(map(kernel_of_stack, stacks)))} if named else {}
 
 
+def whole_instead(folder: StudyFolder, profile: str) -> str | None:
+    """Return a sentence if a profile that should be small is the whole study, because the study does not define it."""
+    if profile not in ("smoke", "steady") or profile in folder.header.profiles.model_fields_set:
+        return None
+    return f"the study defines no profile {profile!r}, so all of it is taken"
+
+
 def resolve(
     folder: StudyFolder, choices: Choices, pins: dict[str, str], kernels: Mapping[str, str] = MappingProxyType({})
 ) -> Plan:
