@@ -271,7 +271,7 @@ def test_without_a_valid_run_every_kind_but_a_network_and_a_law_says_so(tmp_path
         drawing = figure_of(opened, figure.artifact)
         empty = figure.kind not in ("topology", "curves")
         assert (drawing.data.rows == ()) is empty
-        assert ("no valid run" in [text.get_text() for text in drawing.figure.axes[0].texts]) is empty
+        assert ("no run with this value" in [text.get_text() for text in drawing.figure.axes[0].texts]) is empty
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_scenario_without_enough_runs_leaves_no_value() -> None:
     runs = [run(f"{window}.{k}", k, window=window) for window in (1, 2) for k in (1, 2)]
     runs[1] = dataclasses.replace(runs[1], status="failed")
     dataset = tables(runs, {item.run_id: {"stream1": 100.0} for item in runs})
-    reason = r"1 of 2 repetitions are valid in 1 of 2 scenarios, at least 2 are needed: run failed \(1 x\)"
+    reason = r"run failed \(1 x\): 1 of 2 repetitions have a value in 1 of 2 scenarios, at least 2 are needed"
     with pytest.raises(NoValue, match=reason):
         measure(dataset, Selection("goodput", "two"))
 

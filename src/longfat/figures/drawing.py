@@ -86,7 +86,7 @@ def why_empty(plan: Plan, study: Study, spec: Spec) -> str:
     missing = any(experiment not in planned for experiment in spec.experiments(study))
     if missing or any(not one.among(plan.runs) for one in spec.selections(study)):
         return f"no run in this plan (profile {plan.profile})"
-    return "no valid run"
+    return "no run with this value"
 
 
 def save(drawing: Drawing, folder: Path) -> None:

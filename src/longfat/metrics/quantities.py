@@ -252,8 +252,8 @@ def _measured(dataset: Dataset, selection: Selection, least: int, pool: Pool) ->
         which = f" in {len(short)} of {len(rows)} scenarios" if len(rows) > 1 else ""
         faults = _counted(fault for one in short for fault in one.faults)
         raise NoValue(
-            f"{len(row.values)} of {planned} repetitions are valid{which}, at least {least} are needed"
-            + (f": {faults}" if faults else "")
+            (f"{faults}: " if faults else "")
+            + f"{len(row.values)} of {planned} repetitions have a value{which}, at least {least} are needed"
         )
     return rows
 
