@@ -51,7 +51,7 @@ class Found:
     folder: Path | None = None
     row: Row | None = None
     source: Mapping[str, Any] = field(default_factory=dict)  # of its kernel, as in the lock
-    home: StudyFolder | None = None  # its study, if it is a point of that
+    home: StudyFolder | None = None  # the study, if the run is a point of it and not a record
 
     @property
     def kernels(self) -> tuple[tuple[str, ...], Mapping[str, OwnKernel]]:
@@ -63,10 +63,11 @@ class Found:
         named = self.source.get("name") or self.spec.pins.get("kernel", first)
         home = self.home
         if self.source.get("own") and self.folder is not None:
-            beside = self.folder.resolve().parents[1] / "study" / self.study  # of `longfat try`
+            beside = self.folder.resolve().parents[1] / "study" / self.study  # where `longfat try` keeps its study
             home = find_study(str(beside) if beside.is_dir() else self.study)
         own = home.own_kernels(self.stack) if home else {}
-        return tuple(dict.fromkeys((first, *(name for name in (named, *own) if name in {*KERNELS, *own})))), own
+        names = (named,) if self.home else (named, *own)  # a record has no names of kernels with files, only digests
+        return tuple(dict.fromkeys((first, *(name for name in names if name in {*KERNELS, *own})))), own
 
     @property
     def name(self) -> str:
@@ -159,10 +160,12 @@ def _of_folder(folder: Path) -> Found:
     spec, results = _spec(folder), folder.resolve().parent.parent
     plan: Mapping[str, Any] = {}
     entry: Mapping[str, Any] = {}
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    source: Mapping[str, Any] = {}
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         lock = json.loads((results / "lock.json").read_text(encoding="ascii"))
         entry = next((run for run in lock["runs"] if run["run_id"] == spec.run_id), {})
         plan = lock
+        source = dict(lock.get("kernels", {}).get(spec.pins.get("kernel"), {}))
     return Found(
         spec=spec,
         scenario=entry.get("scenario") or (match["scenario"] if match else folder.name),
@@ -173,7 +176,7 @@ def _of_folder(folder: Path) -> Found:
         experiment=entry.get("experiment"),
         factors=entry.get("factors"),
         folder=folder,
-        source=plan.get("kernels", {}).get(spec.pins.get("kernel"), {}),
+        source=source,
     )
 
 

@@ -159,7 +159,7 @@ class Agent:
         self._selector.register(self._child.stdout.fileno(), selectors.EVENT_READ, Lines(pass_through))
 
     def _claim_host(self) -> None:
-        """Lock this host for one run, and its timers of apt out. Raises GuestError if that takes over CLAIM_S."""
+        """Lock this host for one run, and let apt's timers wait. Raises GuestError if a lock takes over CLAIM_S."""
         self._lock(lambda: hold(STATE / "lock", wait=False), "another run uses this host")
         if APT_LOCK.is_file():
             self._lock(lambda: _hold_file(APT_LOCK), "apt updates this host")
