@@ -69,6 +69,24 @@ def test_apply_says_what_it_changes_and_the_second_time_nothing(
     assert main(["apply"]) == 1
 
 
+@pytest.mark.parametrize("lost", ["RTNETLINK answers: File exists", "Error: 8021q: VLAN device already exists."])
+def test_an_interface_that_a_namespace_of_the_last_run_still_has_is_awaited(
+    card: Machine, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    answers = [lost, lost, "Error: no such device."]
+
+    def busy(*command: str) -> str:
+        raise NicError(f"{command[0]}: {answers.pop(0)}")
+
+    monkeypatch.setattr(longfat_nics, "output", busy)
+    with pytest.raises(NicError, match="no such device"):
+        longfat_nics.change(("ip", "link", "add"))
+    answers.append(lost)
+    monkeypatch.setattr(longfat_nics, "PATIENCE_S", -1)
+    with pytest.raises(NicError, match="exists"):
+        longfat_nics.change(("ip", "link", "add"))
+
+
 def test_a_card_that_is_not_there_is_an_error(
     card: Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 STATES = Path("/etc/longfat/nics.d")
 CARDS = Path("/sys/class/net")
-PATIENCE_S = 30  # a driver that is a module finds its card some seconds after the start of the system
+PATIENCE_S = 30  # a module finds its card, and the kernel ends a run's namespace, some seconds later
 
 # What ethtool accepts is shorter than what it prints; names such as tx-tcp-segmentation are both.
 PRINTED = {
@@ -145,6 +145,20 @@ def output(*command: str) -> str:
     return done.stdout
 
 
+def change(command: tuple[str, ...]) -> None:
+    """Execute a command, again for PATIENCE_S while a namespace that is about to end has the interface it makes."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            output(*command)
+        except NicError as error:
+            if "exists" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
 def ring_listing(card: str) -> str:
     """What ethtool says of the rings of ``card``: nothing where its driver has none to speak of."""
     try:
@@ -238,7 +252,7 @@ def main(arguments: list[str]) -> int:
             for _ in range(2 if verb == "apply" else 0):
                 for what, before, after, commands in differences_of(names[link], wanted):
                     for command in commands:
-                        output(*command)
+                        change(command)
                     print(f"{link} ({names[link]}): {what}: {before} -> {after}")
             for what, before, after, _commands in differences_of(names[link], wanted):
                 print(f"{link} ({names[link]}): {what} is {before}, not {after}", file=sys.stderr)
