@@ -45,6 +45,18 @@ def test_a_test_that_they_meet_and_one_that_is_marked_pass(tmp_path: Path) -> No
     assert len(claims_of(tmp_path, met, claim("b", f"{FAST} > {SLOW}", *NUMBERS, marked))) == 2
 
 
+def test_a_part_as_the_limit_of_a_metric_in_percent_is_a_warning_at_its_claim(tmp_path: Path) -> None:
+    relations = (
+        "share[delay, standard, flow=stream1] > 0.92",
+        "share[delay, standard, flow=stream1] < 1.5",
+        "goodput[delay] > 0.92",
+    )
+    text = HEAD + "".join(claim(f"c{number}", relation) for number, relation in enumerate(relations))
+    warnings = StudyFolder(write_study(tmp_path, claims=text)).warnings
+    hints = {one.key: one.hint for one in warnings if one.key.startswith("claims")}
+    assert hints == {"claims[0].relation": "write 92 if a part is meant"}
+
+
 def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_counts(tmp_path: Path) -> None:
     contradicting = (
         claim("one", f"{FAST} = 900", artifact="tab-1"),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of a study's claims before any run.
 
-Owns three rules: a test must hold for the paper's own numbers; claims that exclude each other, or that have the same
-test, count once; an experiment must have enough repetitions to decide. Judges no run.
+Owns four rules: a test must hold for the paper's own numbers; claims that exclude each other, or that have the same
+test, count once; an experiment must have enough repetitions to decide; limits are in the metric's unit. Judges no run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import combinations
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons, decided
 from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
+from longfat.relations.syntax import metric_behind
 from longfat.study.schema.names import Finding
 from longfat.study.study import Study
 from longfat.study.warn import varies
@@ -78,6 +79,19 @@ def without_oracle(claims: Sequence[Claim], study: Study) -> list[str]:
 def _on_paper(claim: Claim, papers: Mapping[str, PaperNumbers]) -> tuple[Evidence, ...]:
     paper = papers[claim.id]
     return decided(one for relation in claim.relations for one in comparisons(relation, paper, Rule(paper=paper)))
+
+
+def parts_as_percent(claims: Sequence[Claim]) -> Iterator[Finding]:
+    """Yield the claims with a limit between 0 and 1 for a metric in percent, which is perhaps meant as a part."""
+    for claim in claims:
+        for one in (comparison for relation in claim.relations for comparison in relation.comparisons):
+            known = metric_behind(one.of)
+            meant = [
+                end for end in (one.limits.low, one.limits.high) if known and known.bounds == (0, 100) and 0 < end < 1
+            ]
+            if known and meant:
+                message = f"{known.name} is in percent, and the limit is {meant[0]:g} %"
+                yield Finding((*claim.place, "relation"), message, f"write {100 * meant[0]:g} if a part is meant")
 
 
 def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:

@@ -115,11 +115,29 @@ def _compared(left: Expression, sign: Comparator, right: Expression, spread: flo
             return Comparison(left, Limits.within_error(number, spread), printed=number, error=spread)
         printed = number if sign in "=~" else None
         limits = limits_of(left, sign, right, number) if spread is None else Limits.of(sign, number, spread)
+        _require_open(left, limits)
         return Comparison(left, limits, printed=printed, approximate=sign == "~")
     if sign in "<>":
         above, below = (left, right) if sign == ">" else (right, left)
         return Comparison(Binary("-", above, below), Limits(0.0, math.inf, False), order=True)
     return Comparison(Binary("/", left, right), limits_of_ratio(sign))
+
+
+def _require_open(left: Expression, limits: Limits) -> None:
+    """Raise RelationError if no run could decide: a metric's bounds lie inside the limits, or outside."""
+    known = metric_behind(left)
+    if known is None:
+        return
+    low, high = known.bounds
+    above = limits.low < low or (limits.low == low and limits.inclusive)
+    below = limits.high > high or (limits.high == high and (limits.inclusive or math.isinf(high)))
+    never = limits.excludes(Limits(low, high, True))
+    if never or (above and below):
+        ends = (
+            f"from {low:g}" if math.isinf(high) else f"to {high:g}" if math.isinf(low) else f"from {low:g} to {high:g}"
+        )
+        holds = "never holds" if never else "always holds"
+        raise RelationError(f"the comparison {holds}: {known.name} goes {ends} {known.unit}".rstrip())
 
 
 _MIRRORED: dict[Comparator, Comparator] = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -281,7 +299,7 @@ def limits_of(left: Expression, sign: Comparator, right: Expression, number: flo
     if sign in ("<=", ">="):
         return Limits.of(sign, number, _slack(left, number))
     share = APPROXIMATE_TOLERANCE if sign == "~" else TOLERANCE
-    if (known := _metric(left)) and known.name.startswith(JAIN):
+    if (known := metric_behind(left)) and known.name.startswith(JAIN):
         return _fairness(number, share)
     return Limits.of(sign, number, _margin(left, right, number, share, sign == "~"))
 
@@ -306,7 +324,7 @@ def _margin(left: Expression, right: Expression, number: float, share: float, ap
         return HALF
     if _counts(left):
         return max(1.0, share * abs(number))
-    known = _metric(left)
+    known = metric_behind(left)
     if known and known.unit == "%" and known.bounds[1] == WHOLE:
         return share * min(abs(number), abs(WHOLE - number))
     if isinstance(right, Number) and (isinstance(left, Gain) or (isinstance(left, Binary) and left.operator == "-")):
@@ -320,11 +338,12 @@ def _margin(left: Expression, right: Expression, number: float, share: float, ap
 def _counts(left: Expression) -> bool:
     if isinstance(left, Count):
         return True
-    known = _metric(left)
+    known = metric_behind(left)
     return known is not None and (known.unit in EVENTS or known.name in COUNTS)
 
 
-def _metric(left: Expression) -> Metric | None:
+def metric_behind(left: Expression) -> Metric | None:
+    """Return the metric of an expression or of an extreme of it; None for arithmetic, counts and formulas."""
     while isinstance(left, Extreme):
         left = left.of
     return METRICS.get(left.metric) if isinstance(left, Term) else None
