@@ -40,6 +40,21 @@ def test_an_unknown_backend_in_the_manifest_is_named_by_check(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("axis", "problem"),
+    [
+        ("window", "the axis has no unit, and 'window' the value '1 MiB' (write `window in MiB`)"),
+        ("window in ms", "'window' cannot be drawn in ms: it has the value '1 MiB'"),
+        ("window in kB", "no problems"),
+        ("algorithm", "no problems"),
+    ],
+)
+def test_an_axis_has_the_unit_of_its_factor(tmp_path: Path, axis: str, problem: str) -> None:
+    figure = f"[{{bars: all, title: Goodput, of: 'goodput[delay]', x: {axis}, paper: none}}]"
+    study = write_study(tmp_path, figures=f"format: 2\nstudy: small\nfigures: {figure}\n")
+    assert problem in call("check", str(study)).output
+
+
+@pytest.mark.parametrize(
     ("changes", "claims"),
     [
         ([], ["window-limits"]),

@@ -189,13 +189,17 @@ def factor_findings(name: str, path: Path, experiment: SweptExperiment) -> Itera
 
 
 def axis_findings(text: str, key: str, experiment: SweptExperiment) -> Iterator[Finding]:
-    """Yield a finding if the experiment lacks the factor of an axis, or its values do not have the axis's unit."""
+    """Yield a finding if the experiment lacks the factor of an axis, or if axis and values differ in their units."""
     name, unit = axis(text)
     yield from factor_findings(name, (key,), experiment)
-    for label in experiment.labels.get(name, {}).values() if unit else ():
+    for label in experiment.labels.get(name, {}).values():
         value = read_quantity(label)
-        if value is None or unit not in value.units:
+        if unit and (value is None or unit not in value.units):
             yield Finding((key,), f"{name!r} cannot be drawn in {unit}: it has the value {label!r}")
+            return
+        if value is not None and not unit:
+            own = label.lstrip("0123456789. ")
+            yield Finding((key,), f"the axis has no unit, and {name!r} the value {label!r}", f"write `{name} in {own}`")
             return
 
 
