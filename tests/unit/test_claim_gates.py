@@ -45,16 +45,20 @@ def test_a_test_that_they_meet_and_one_that_is_marked_pass(tmp_path: Path) -> No
     assert len(claims_of(tmp_path, met, claim("b", f"{FAST} > {SLOW}", *NUMBERS, marked))) == 2
 
 
-def test_a_part_as_the_limit_of_a_metric_in_percent_is_a_warning_at_its_claim(tmp_path: Path) -> None:
-    relations = (
-        "share[delay, standard, flow=stream1] > 0.92",
-        "share[delay, standard, flow=stream1] < 1.5",
-        "goodput[delay] > 0.92",
+@pytest.mark.parametrize(("stated", "needed"), [(8, None), (7, None), (6, 7), (3, 7)])
+def test_repetitions_whose_medians_cannot_contradict_a_claim_are_a_warning(
+    tmp_path: Path, stated: int, needed: int | None
+) -> None:
+    three = (
+        claim("a", "share[delay, window, standard, flow=stream1] > 50 for window")
+        + "      - 'share[one-drop, flow=stream1] > 1'\n"
     )
-    text = HEAD + "".join(claim(f"c{number}", relation) for number, relation in enumerate(relations))
-    warnings = StudyFolder(write_study(tmp_path, claims=text)).warnings
-    hints = {one.key: one.hint for one in warnings if one.key.startswith("claims")}
-    assert hints == {"claims[0].relation": "write 92 if a part is meant"}
+    study = write_study(tmp_path, claims=HEAD + three.replace("relation: ", "relation:\n      - "), repetitions=2)
+    manifest = study / "study.yaml"
+    manifest.write_text(manifest.read_text().replace("experiments:", f"stated_repetitions: {stated}\nexperiments:", 1))
+    found = [one for one in StudyFolder(study).warnings if "cannot contradict" in one.message]
+    assert len(found) == (2 if needed else 0)
+    assert all(f"`repetitions: {needed}`" in (one.hint or "") for one in found)
 
 
 def test_of_a_metric_that_is_printed_twice_the_number_of_the_claims_own_figure_counts(tmp_path: Path) -> None:

@@ -85,11 +85,11 @@ class StudyFolder:
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """Problems of manifest and claims that are allowed but probably not intended."""
-        from longfat.relations.claim_lint import few_repetitions, parts_as_percent
+        from longfat.relations.claim_lint import few_repetitions, without_contradiction
 
         source = self._source(MANIFEST)
         found = [*self._other_name(), *few_repetitions(self.claims, self.study)]
-        written = (self._source(CLAIMS).problem(finding) for finding in parts_as_percent(self.claims))
+        written = map(self._source(CLAIMS).problem, without_contradiction(self.claims, self.study))
         return (*(source.problem(finding) for finding in found), *written, *study_warnings(source, self.study))
 
     def _other_name(self) -> Iterator[Finding]:

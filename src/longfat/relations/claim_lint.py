@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of a study's claims before any run.
 
-Owns four rules: a test must hold for the paper's own numbers; claims that exclude each other, or that have the same
-test, count once; an experiment must have enough repetitions to decide; limits are in the metric's unit. Judges no run.
+Owns three rules: a test must hold for the paper's own numbers; claims that exclude each other, or that have the same
+test, count once; an experiment must have enough repetitions to decide, for and against. Judges no run.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons, decided
+from longfat.relations.limits import LEVEL
+from longfat.relations.nodes import Expression
 from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
 from longfat.relations.syntax import metric_behind
 from longfat.study.schema.names import Finding
@@ -81,17 +84,27 @@ def _on_paper(claim: Claim, papers: Mapping[str, PaperNumbers]) -> tuple[Evidenc
     return decided(one for relation in claim.relations for one in comparisons(relation, paper, Rule(paper=paper)))
 
 
-def parts_as_percent(claims: Sequence[Claim]) -> Iterator[Finding]:
-    """Yield the claims with a limit between 0 and 1 for a metric in percent, which is perhaps meant as a part."""
-    for claim in claims:
-        for one in (comparison for relation in claim.relations for comparison in relation.comparisons):
-            known = metric_behind(one.of)
-            meant = [
-                end for end in (one.limits.low, one.limits.high) if known and known.bounds == (0, 100) and 0 < end < 1
-            ]
-            if known and meant:
-                message = f"{known.name} is in percent, and the limit is {meant[0]:g} %"
-                yield Finding((*claim.place, "relation"), message, f"write {100 * meant[0]:g} if a part is meant")
+def without_contradiction(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
+    """Yield the claims with medians that no outcome of the stated repetitions could contradict.
+
+    The sign test of n runs has a p value of 2^(1 - n) at least, which Holm's procedure compares with the level of one
+    of the claim's comparisons.
+    """
+    stated = {one.id: max(one.repetitions, study.header.stated_repetitions) for one in study.experiments}
+    for claim in (one for one in claims if one.measured):
+        parts = sum(1 for _ in tests_of(claim, study))
+        needed = 1 + math.ceil(math.log2(max(parts, 1) / LEVEL))
+        medians = [one for one in claim.relations if any(_is_median(part.of) for part in one.comparisons)]
+        for name in dict.fromkeys(name for relation in medians for name in relation.experiments(study)):
+            if stated[name] < needed:
+                message = f"{stated[name]} stated repetitions of {name!r} cannot contradict a median of {claim.id!r}"
+                hint = f"write `repetitions: {needed}` into the experiment: the claim has {parts} comparisons"
+                yield Finding((*claim.place, "relation"), message, hint)
+
+
+def _is_median(of: Expression) -> bool:
+    known = metric_behind(of)
+    return known is not None and known.judged_by == "median"
 
 
 def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
