@@ -100,9 +100,9 @@ def test_every_faulty_option_is_named_at_once(root: Path) -> None:
 def test_values_that_no_study_allows_are_named_by_their_options(
     root: Path, rate: str, loss: str, buffer: str, duration: str
 ) -> None:
-    given = {"rate": rate, "loss": loss, "buffer": buffer, "duration": duration}
+    given = {"rate": rate, "rtt": "9ms,0ms", "loss": loss, "buffer": buffer, "duration": duration}
     with pytest.raises(StudyError) as raised:
-        read_trial(["cubic"], {"rtt": "9ms", "queue": "pfifo", **given}, 1, False, 1, root)
+        read_trial(["cubic"], {"queue": "pfifo", **given}, 1, False, 1, root)
     assert {problem.file for problem in raised.value.problems} == {f"--{name}" for name in given}
 
 

@@ -95,6 +95,8 @@ def read_trial(
         "buffer": values("buffer", Products, Size, Duration, bare=True) if given["buffer"] else (),
         "queue": tuple(_parts(given["queue"])),
     }
+    if any(Duration.parse(rtt).value == 0 for rtt in path["rtt"]):
+        problems.append(Problem("--rtt", None, "", f"{given['rtt']} is out of range; allowed: above 0"))
     durations = values("duration", Duration)
     if len(durations) > 1:
         problems.append(Problem("--duration", None, "", f"{given['duration']!r} is not one length of time"))

@@ -89,7 +89,7 @@ class StudyFolder:
 
         source = self._source(MANIFEST)
         found = [*self._other_name(), *few_repetitions(self.claims, self.study)]
-        written = map(self._source(CLAIMS).problem, without_contradiction(self.claims, self.study))
+        written = (self._source(CLAIMS).problem(one) for one in without_contradiction(self.claims, self.study))
         return (*(source.problem(finding) for finding in found), *written, *study_warnings(source, self.study))
 
     def _other_name(self) -> Iterator[Finding]:
