@@ -42,7 +42,7 @@ def test_an_unknown_backend_in_the_manifest_is_named_by_check(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("axis", "problem"),
     [
-        ("window", "the axis has no unit, and 'window' the value '1 MiB' (write `window in MiB`)"),
+        ("window", "the axis has no unit, and 'window' the value '8 MiB' (write `window in MiB`)"),
         ("window in ms", "'window' cannot be drawn in ms: it has the value '1 MiB'"),
         ("window in kB", "no problems"),
         ("algorithm", "no problems"),

@@ -16,6 +16,7 @@ from longfat.data.study_folder import FIGURES, MANIFEST, StudyFolder
 from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size
 from longfat.study.queues.limit import Products
 from longfat.study.schema.names import unknown
+from longfat.study.sweep import common_unit
 from longfat.study.traffic.own import PROGRAM, faults_of
 from longfat.system.errors import Problem, StudyError
 from longfat.system.trust import agree
@@ -24,7 +25,6 @@ QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie")
 """The kinds of queue that need no setting except a limit."""
 FASTEST = Rate.parse("1 Tbit/s").value
 TOGETHER = "together"  # the metric of several flows: their goodput while all send
-_UNITS = {"rate": "Mbit/s", "rtt": "ms", "loss": "%"}  # of axes
 PORT = 4432  # before the port of the first program
 FASTER = 10  # hosts send at this multiple of the largest rate, up to the fastest: packets wait in the bottleneck
 # Values that stand for faulty ones, so that the other faults are found.
@@ -283,7 +283,7 @@ def figures(trial: Trial, name: str) -> str:
     if factor := next(iter(trial.factors), None):
         series = "" if trial.together else ", series: algorithm"
         metric = TOGETHER if trial.together or trial.flows > 1 else "goodput"
-        unit = f" in {_UNITS[factor]}" if factor in _UNITS else ""
+        unit = f" in {own}" if (own := common_unit(trial.path[factor])) else ""
         lines += ["figures:", "  - bars: goodput", f"    title: aggregate goodput by {factor}"]
         lines += [f"    of: {metric}[{experiment}]", f"    x: {factor}{unit}{series}".replace(", ", "\n    ")]
     else:

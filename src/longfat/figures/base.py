@@ -26,11 +26,10 @@ from longfat.relations.nodes import Expression
 from longfat.relations.syntax import parse_items, parse_term
 from longfat.relations.tree import selections
 from longfat.spec.runspec import Scalar
-from longfat.spec.units import read_quantity
 from longfat.study.schema import fields as f
 from longfat.study.schema.names import Finding, Path, unknown
 from longfat.study.study import Study, SweptExperiment
-from longfat.study.sweep import base_value
+from longfat.study.sweep import base_value, common_unit, has_unit
 
 _AXIS = re.compile(r"(\w+)(?: in (\S+))?")
 
@@ -192,15 +191,13 @@ def axis_findings(text: str, key: str, experiment: SweptExperiment) -> Iterator[
     """Yield a finding if the experiment lacks the factor of an axis, or if axis and values differ in their units."""
     name, unit = axis(text)
     yield from factor_findings(name, (key,), experiment)
-    for label in experiment.labels.get(name, {}).values():
-        value = read_quantity(label)
-        if unit and (value is None or unit not in value.units):
-            yield Finding((key,), f"{name!r} cannot be drawn in {unit}: it has the value {label!r}")
-            return
-        if value is not None and not unit:
-            own = label.lstrip("0123456789. ")
-            yield Finding((key,), f"the axis has no unit, and {name!r} the value {label!r}", f"write `{name} in {own}`")
-            return
+    labels = list(experiment.labels.get(name, {}).values())
+    if unit is None:
+        if own := common_unit(labels):
+            message = f"the axis has no unit, and {name!r} the value {labels[-1]!r}"
+            yield Finding((key,), message, f"write `{name} in {own}`")
+    elif other := next((label for label in labels if not has_unit(label, unit)), None):
+        yield Finding((key,), f"{name!r} cannot be drawn in {unit}: it has the value {other!r}")
 
 
 def value_findings(factor: str, value: Scalar, path: Path, experiment: SweptExperiment) -> Iterator[Finding]:

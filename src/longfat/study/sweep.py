@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -194,3 +194,15 @@ def _repeated_rows(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> Ite
         for index, row in enumerate(rows):
             if any(all(same(a.value, b.value) for a, b in zip(row, other, strict=True)) for other in rows[:index]):
                 yield Finding(row[0].path, f"row {index + 1} of zip is given twice; each row is allowed once")
+
+
+def common_unit(labels: Sequence[str]) -> str | None:
+    """Return the unit of the last of some values if all can be in it; None for numbers and words."""
+    unit = labels[-1].lstrip("0123456789. ") if labels else ""
+    return unit if unit and all(has_unit(label, unit) for label in labels) else None
+
+
+def has_unit(label: str, unit: str) -> bool:
+    """Return whether a value is a quantity that can be in the unit."""
+    value = read_quantity(label)
+    return value is not None and unit in value.units
