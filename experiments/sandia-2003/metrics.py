@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics and formulas of the report: cuts of parallel streams, changes of the lead, growth of outstanding data."""
+"""Metrics and formulas of the report: combined throughput, cuts of parallel streams, the lead, outstanding data."""
 
 from __future__ import annotations
 
@@ -10,13 +10,26 @@ import numpy.typing as npt
 
 from longfat.dataset.load import Series
 from longfat.metrics.cuts import cut_times_us, cuts
-from longfat.metrics.data import Array, BaseRtt, Connection, Connections, EachFlow, NoValue, Outstanding
+from longfat.metrics.data import Array, BaseRtt, Connection, Connections, EachFlow, FlowRows, NoValue, Outstanding
+from longfat.metrics.goodput import of_flows
 from longfat.metrics.outstanding import LEAST_INTERVALS, before_drop_bytes, per_rtt, recovered_us
 from longfat.metrics.registry import metric
 from longfat.relations.formulas import formula, highspeed_rows
 
 LEAST_CUTS = 3  # two intervals, the least that can be compared
 LEAD = 0.05  # of the goodput of both flows; a smaller difference counts as equal (docs/claims.md)
+
+
+@metric("Mb/s", "combined throughput", bounds=(0, np.inf))
+def combined(flows: FlowRows) -> float:
+    """Sum of the streams' goodputs in Mb/s, each over its own receiving time: the report adds Iperf's averages."""
+    return of_flows("goodput_bps", "goodput", flows, None) / 1e6
+
+
+@metric("%", "runs at or above the level", bounds=(0, 100))
+def combined_reaches(flows: FlowRows, level_bps: float) -> float:
+    """100 if the combined throughput is at least the level, else 0: its mean is a share of runs."""
+    return 100.0 if 1e6 * combined(flows) >= level_bps else 0.0
 
 
 @metric("streams", "streams whose congestion window was cut", bounds=(0, np.inf))
