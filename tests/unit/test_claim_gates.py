@@ -89,6 +89,7 @@ def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp
         ('needs: {lasts: {delay: 1 s, "*": 240 s}}', "reproduced", "reproduced"),
         ('needs: {lasts: {"*": 1 s, d*: 240 s}}', "undecided", "undecided"),
         ("scenario_differs: another card", "not testable", "scenario differs"),
+        ("scenario_differs: another card\n    needs: {lasts: 240 s}", "undecided", "scenario differs"),
         ("kind: construction", "reproduced", "by construction"),
         ("calibrated_on: the card", "reproduced", "calibrated"),
     ],
@@ -96,9 +97,10 @@ def test_claims_that_exclude_each_other_and_tests_that_occur_twice_are_found(tmp
 def test_a_claim_without_the_runs_or_the_scenario_that_it_needs_is_not_reproduced(
     results: Path, tmp_path: Path, key: str, verdict: str, carries: str
 ) -> None:
-    (found,) = judge_study(results, write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", key)))
+    study = write_study(tmp_path, claims=HEAD + claim("a", f"{SLOW} > 100", key))
+    (found,) = judge_study(results, study)
     assert (found.verdict, bool(found.reason)) == (verdict, verdict != "reproduced")
-    assert claim_words([found]) == {"a": carries}, "to a headline"
+    assert claim_words([found], StudyFolder(study).claims) == {"a": carries}, "to a headline"
 
 
 def test_needs_above_all_claims_are_those_of_claims_that_have_none(tmp_path: Path) -> None:

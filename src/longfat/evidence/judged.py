@@ -116,7 +116,7 @@ class Evidenced:
     @cached_property
     def headlines(self) -> tuple[JudgedHeadline, ...]:
         """The paper's main conclusions, judged from the claims behind them."""
-        words = claim_words(item.verdict for item in self.judged)
+        words = claim_words((item.verdict for item in self.judged), self.claims)
         return judged_headlines(self.folder.headlines, words, self.value)
 
     @cached_property

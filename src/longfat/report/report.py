@@ -193,7 +193,7 @@ class Report:
         """The paper's main conclusions, judged from the claims; the numbers are of the evidence."""
         if self.evidence:
             return self.evidence.headlines
-        words = claim_words(self.verdicts)
+        words = claim_words(self.verdicts, self.folder.claims)
         return judged_headlines(self.folder.headlines, words, lambda _: None)
 
     @property
