@@ -112,10 +112,14 @@ def rtt_estimate(data: WholeRun, states: States, since_us: float) -> float:
 
 @metric("", "BBR's estimate of the base RTT over the law's", bounds=(0, np.inf))
 def rtt_estimate_over_law(data: WholeRun, states: States, rtt_us: float, since_us: float) -> float:
-    """BBR's estimate over the base RTT and the time that the loss-based share of a full queue takes to leave."""
+    """BBR's estimate over what is left in ProbeRTT: the base RTT, the loss-based share p of a full queue q, 4 packets.
+
+    By the law l + (p q + 4 N) / c, of which its equations 6 and 9 follow.
+    """
     loss_based = 1 - acknowledged_share(data, "bbr", since_us) / 100
-    buffer, _, _ = _setting(data)
-    return 1000 * rtt_estimate(data, states, since_us) / (rtt_us + loss_based * buffer * rtt_us)
+    buffer, flows, rate_bps = _setting(data)
+    probes_us = 8e6 * 4 * flows * PACKET_BYTES / rate_bps
+    return 1000 * rtt_estimate(data, states, since_us) / (rtt_us + loss_based * buffer * rtt_us + probes_us)
 
 
 @metric("", "data in flight over BBR's cap", bounds=(0, np.inf))
@@ -137,7 +141,7 @@ def cap_use(data: WholeRun, states: States, since_us: float) -> float:
 
 @metric("kB", "data in flight of a flow", bounds=(0, np.inf))
 def inflight(data: WholeRun, flow: str, since_us: float) -> float:
-    """Mean data in flight of a connection of the flow in kB (1000 bytes)."""
+    """Mean data in flight of a connection of the flow in kB (1000 bytes), over samples with any."""
     table = data.dataset.sockets(data.run.run_id, flow)
     chosen = (table["t_us"] >= since_us) & (table["inflight_segments"] > 0)
     if not chosen.any():
