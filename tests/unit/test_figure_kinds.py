@@ -200,6 +200,17 @@ def test_a_gain_is_in_percent_of_the_series_that_it_is_over(opened: OpenedStudy)
     assert labels(gain) == ["HighSpeed TCP", "scalable"]
 
 
+def test_the_sum_on_stacked_bars_is_that_of_the_flows_in_each_run(opened: OpenedStudy) -> None:
+    rows = {(row[0], row[1]): row for row in figure_of(opened, "stacked").data.rows}
+    for window in {window for window, _ in rows}:
+        flows = [rows[window, name] for name in ("stream1", "stream2")]
+        runs = zip(*([float(value) for value in row[-1].split()] for row in flows), strict=True)
+        added = rows[window, "sum"]
+        assert added[3] == pytest.approx(sum(row[3] for row in flows), rel=1e-8)
+        assert [float(value) for value in added[-1].split()] == pytest.approx([sum(run) for run in runs], rel=1e-8)
+        assert 0 < added[4] and added[5] < added[3] < added[6]
+
+
 def behind(drawing: Drawing, opened: OpenedStudy) -> list[set[tuple[str, int]]]:
     """Scenario and repetition of the runs that each line of a figure names."""
     runs = {run.run_id[:16]: (run.scenario, run.repetition) for run in opened.dataset.runs}

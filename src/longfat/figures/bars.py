@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ from longfat.figures.published import WithSources
 from longfat.metrics import METRICS
 from longfat.metrics.data import NoValue
 from longfat.metrics.quantities import Selection, measure, repetitions, significant
-from longfat.metrics.statistics import Estimate, percent_gain
+from longfat.metrics.statistics import Estimate, percent_gain, total
 from longfat.relations.bind import experiment_named
 from longfat.relations.nodes import Expression
 from longfat.relations.syntax import parse_term
@@ -167,7 +168,8 @@ class Bars(Figure, WithSources):
             series = [(value, selection.narrowed(self.series, value)) for value in values]
         found: dict[tuple[Any, Any], Estimate] = {}
         each: dict[tuple[Any, Any], tuple[float, ...]] = {}
-        for name, one in series:
+        measured = [(name, one) for name, one in series if name != SUM or not self.stacked]
+        for name, one in measured:
             for x in xs:
                 try:
                     narrowed = one.narrowed(x_factor, x)
@@ -175,6 +177,11 @@ class Bars(Figure, WithSources):
                     each[name, x] = repetitions(dataset, narrowed, sources.grounds.pool)
                 except NoValue:
                     continue
+        for x in xs if self.stacked else ():
+            parts = [(name, x) for name, _ in measured]
+            if all(part in found for part in parts):
+                found[SUM, x] = reduce(total, (found[part] for part in parts))
+                each[SUM, x] = tuple(map(sum, zip(*(each[part] for part in parts), strict=True)))
         over: list[Selection] = []
         if self.over is not None:
             base = base_value(self.over)
@@ -182,7 +189,7 @@ class Bars(Figure, WithSources):
             bars = _gains(found, base)
         else:
             bars = [
-                _bar(x, name, one.n, one.value, one.sd, *one.interval())._replace(
+                _bar(x, name, one.n, one.value, one.sd or _deviation(each[name, x]), *one.interval())._replace(
                     values=" ".join(f"{significant(value):.9g}" for value in each[name, x])
                 )
                 for (name, x), one in found.items()
@@ -290,6 +297,10 @@ class Bar(NamedTuple):
 def _bar(x: Any, name: Any, n: int, *numbers: float | None) -> Bar:
     mean, sd, low, high = (value and significant(value) for value in numbers)
     return Bar(x, name, n, mean or 0.0, sd, low, high)
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def _gains(found: dict[tuple[Any, Any], Estimate], over: Any) -> list[Bar]:
