@@ -208,7 +208,7 @@ def test_the_sum_on_stacked_bars_is_that_of_the_flows_in_each_run(opened: Opened
         added = rows[window, "sum"]
         assert added[3] == pytest.approx(sum(row[3] for row in flows), rel=1e-8)
         assert [float(value) for value in added[-1].split()] == pytest.approx([sum(run) for run in runs], rel=1e-8)
-        assert 0 < added[4] and added[5] < added[3] < added[6]
+        assert added[4] > 0 and added[5] < added[3] < added[6]
 
 
 def behind(drawing: Drawing, opened: OpenedStudy) -> list[set[tuple[str, int]]]:

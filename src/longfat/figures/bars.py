@@ -179,7 +179,7 @@ class Bars(Figure, WithSources):
                     continue
         for x in xs if self.stacked else ():
             parts = [(name, x) for name, _ in measured]
-            if all(part in found for part in parts):
+            if all(part in found for part in parts) and len({len(each[part]) for part in parts}) == 1:
                 found[SUM, x] = reduce(total, (found[part] for part in parts))
                 each[SUM, x] = tuple(map(sum, zip(*(each[part] for part in parts), strict=True)))
         over: list[Selection] = []
