@@ -113,8 +113,8 @@ def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> Headl
 def claim_words(verdicts: Iterable[Verdict], claims: Iterable[Claim]) -> dict[str, str]:
     """Return the word of each claim that counts for headlines: its verdict, or ``scenario differs``.
 
-    A claim that is true by how the runs are set up, or was used to set them up, supports nothing. Nothing does the
-    claim of another scenario, either, whatever its runs show.
+    A claim that is true by how the runs are set up, or was used to set them up, supports nothing. Neither does a claim
+    whose scenario differs, whatever its runs show.
     """
     other = {claim.id for claim in claims if claim.scenario_differs}
     return {one.claim: APART.get(one.category, DIFFERS if one.claim in other else one.verdict) for one in verdicts}
