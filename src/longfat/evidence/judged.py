@@ -127,11 +127,20 @@ class Evidenced:
     @property
     def decided_by(self) -> Mapping[str, int]:
         """The number of decided claims that only runs can decide, by the profile of their runs."""
+        found = Counter(item.profile for item in self._decided)
+        return {profile: found[profile] for profile in PROFILES if found[profile]}
+
+    @property
+    def differing(self) -> int:
+        """The number of claims among them that are not reproduced, but in another scenario than the source's."""
+        return sum(item.verdict.why == "scenario differs" for item in self._decided)
+
+    @property
+    def _decided(self) -> list[Judged]:
         counted = once(item.verdict.counted for item in self.judged)
         left = "undecided", "not testable"
         claims = {one.claim for one in counted if one.category == "measured" and one.word not in left}
-        found = Counter(item.profile for item in self.judged if item.verdict.claim in claims)
-        return {profile: found[profile] for profile in PROFILES if found[profile]}
+        return [item for item in self.judged if item.verdict.claim in claims]
 
     def judge(self, claim: Claim) -> Judged:
         """Judge a claim by the first profile with all its values, else by the first profile with one of its runs."""
