@@ -80,8 +80,28 @@ def test_every_key_of_the_shipped_studies_has_an_effect_and_only_intended_warnin
     for folder in folders:
         require_effects(folder)
     warned = {folder.path.name: len(folder.warnings) for folder in folders if folder.warnings}
-    assert warned == {"_laws": 28, "kelly-2003": 9, "sandia-2003": 1, "slac-2003": 1}
+    assert warned == {"_laws": 28, "kelly-2003": 9, "philip-2021": 1, "sandia-2003": 1, "slac-2003": 1}
     assert folders
+
+
+@pytest.mark.parametrize(
+    ("interval", "claim", "warned"),
+    [
+        ("80 ms", "cuts[buffer, queue=10] >= 0.5", True),
+        ("80 ms", "window_growth[buffer, queue=100] > 1", False),  # counts no cuts
+        ("71 ms", "cut_interval[buffer, queue=10] > 1", False),  # 70 ms and ten packets
+    ],
+)
+def test_samples_that_are_rarer_than_round_trips_are_a_warning_where_claims_count_cuts(
+    tmp_path: Path, interval: str, claim: str, warned: bool
+) -> None:
+    study = tmp_path / "buffers"
+    study.mkdir()
+    (study / "study.yaml").write_text(MANIFEST + f"    probes: {{sockets: {interval}}}\n", encoding="utf-8")
+    text = f"claims:\n  - {{id: a, statement: s, paper: {{value: none, where: none}}, relation: '{claim}'}}\n"
+    (study / "claims.yaml").write_text(f"format: 2\nstudy: buffers\n{text}", encoding="utf-8")
+    found = [one for one in StudyFolder(study).warnings if "misses cuts of the window" in one.message]
+    assert [(one.line, "'a'" in one.message) for one in found] == ([(16, True)] if warned else [])
 
 
 IDLE = """\

@@ -85,10 +85,14 @@ class StudyFolder:
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """Problems of manifest and claims that are allowed but probably not intended."""
-        from longfat.relations.claim_lint import few_repetitions, without_contradiction
+        from longfat.relations.claim_lint import few_repetitions, rare_samples, without_contradiction
 
         source = self._source(MANIFEST)
-        found = [*self._other_name(), *few_repetitions(self.claims, self.study)]
+        found = [
+            *self._other_name(),
+            *few_repetitions(self.claims, self.study),
+            *rare_samples(self.claims, self.study),
+        ]
         written = (self._source(CLAIMS).problem(one) for one in without_contradiction(self.claims, self.study))
         return (*(source.problem(finding) for finding in found), *written, *study_warnings(source, self.study))
 

@@ -29,12 +29,18 @@ def definition_digest(metric: Metric) -> str:
     return _digest(metric.function)
 
 
+def depends_on(metric: Metric, name: str) -> bool:
+    """Return whether the metric's function, or what it calls, uses a function or constant of metrics with this name."""
+    return name in _reached(metric.function)
+
+
 @cache
 def _digest(function: Callable[..., float]) -> str:
     parts = sorted(f"{name}\0{text}" for name, text in _reached(function).items())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:LENGTH]
 
 
+@cache
 def _reached(function: Callable[..., object]) -> dict[str, str]:
     """Return the canonical form of a function, and of all code and constants of metrics that it uses."""
     found: dict[str, str] = {"": _form(function)}

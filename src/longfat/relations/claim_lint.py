@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of a study's claims before any run.
 
-Owns three rules: a test must hold for the paper's own numbers; claims that exclude each other, or that have the same
-test, count once; an experiment must have enough repetitions to decide, for and against. Judges no run.
+Owns four rules: a test must hold for the paper's own numbers; claims that exclude each other, or that have the same
+test, count once; an experiment must have enough repetitions to decide, for and against; where cuts of a window are
+counted, sockets are sampled in each round trip. Judges no run.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 
+from longfat.metrics import METRICS
+from longfat.metrics.cuts import cut_places
+from longfat.metrics.definitions import depends_on
 from longfat.relations.claims import Claim
 from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons, decided
 from longfat.relations.limits import LEVEL
-from longfat.relations.nodes import Expression
+from longfat.relations.nodes import Expression, terms_of
 from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
 from longfat.relations.syntax import metric_behind
+from longfat.study.models import Experiment, Hosts
 from longfat.study.schema.names import Finding
-from longfat.study.study import Study
+from longfat.study.study import Study, host_settings
+from longfat.study.topologies import Dumbbell
 from longfat.study.warn import varies
 
 
@@ -122,3 +128,40 @@ def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
             message = f"{swept.repetitions} repetitions of {swept.id!r} decide no claim: {LEAST_OF_ALL} are needed by"
             hint = f"write `repetitions: {LEAST_OF_ALL}`"
             yield Finding(("experiments", index, "repetitions"), f"{message} {max(names)!r}{others}", hint)
+
+
+def rare_samples(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
+    """Yield the experiments whose claims count cuts of windows that two samples of a socket can have between them.
+
+    Entering a cut lasts a round trip through the full queue: a sample in this time shows it. Other topologies than
+    dumbbells, and experiments without a claim on cuts, pass.
+    """
+    about: dict[str, str] = {}
+    for claim in claims:
+        terms = [term for relation in claim.relations for term in terms_of(*relation.sides)]
+        if any(term.metric in METRICS and depends_on(METRICS[term.metric], cut_places.__name__) for term in terms):
+            for name in dict.fromkeys(name for relation in claim.relations for name in relation.experiments(study)):
+                about.setdefault(name, claim.id)
+    for index, swept in enumerate(study.experiments):
+        pairs = [
+            (point.experiment.probes.sockets.value, rtt_us)
+            for point in swept.points
+            if swept.id in about and (rtt_us := _longest_rtt_us(point.experiment, study.header.hosts)) is not None
+        ]
+        if rare := [(interval_us, rtt_us) for interval_us, rtt_us in pairs if interval_us > rtt_us]:
+            interval_us, rtt_us = max(rare, key=lambda pair: pair[0] / pair[1])
+            message = (
+                f"sockets are sampled every {interval_us / 1000:g} ms, and a round trip through the full queue takes "
+                f"{rtt_us / 1000:.0f} ms: claim {about[swept.id]!r} misses cuts of the window between two samples"
+            )
+            yield Finding(("experiments", index, "probes", "sockets"), message, "sample at least once in a round trip")
+
+
+def _longest_rtt_us(experiment: Experiment, hosts: Hosts) -> float | None:
+    """Return the microseconds of a round trip through the full queue of a dumbbell."""
+    if not isinstance(experiment.topology, Dumbbell):
+        return None
+    _, queue, place = experiment.topology.queues(host_settings(hosts, experiment.hosts).mtu)[0]
+    limit = queue.to_run(place)
+    held = (limit.limit_packets or 0) * place.frame_bytes if limit.limit_bytes is None else limit.limit_bytes
+    return place.rtt.value + 8e6 * held / place.rate.value

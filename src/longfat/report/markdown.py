@@ -202,7 +202,9 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
         yield f"**No run of this baseline is committed yet**; `./just evidence fill {one.folder.name}` adds them."
         return
     runs = f"[{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
-    differing = f" Of the not reproduced, {one.differing} ran another scenario than the source." if one.differing else ""
+    differing = (
+        f" Of the not reproduced, {one.differing} ran another scenario than the source." if one.differing else ""
+    )
     yield f"**How sure.** {sentence(one.counts)}{differing} {runs}"
     if one.decided_by:
         numbers = (f"{profile} ({number})" for profile, number in one.decided_by.items())
