@@ -80,7 +80,7 @@ def test_every_key_of_the_shipped_studies_has_an_effect_and_only_intended_warnin
     for folder in folders:
         require_effects(folder)
     warned = {folder.path.name: len(folder.warnings) for folder in folders if folder.warnings}
-    assert warned == {"_laws": 28, "kelly-2003": 9, "philip-2021": 1, "sandia-2003": 1, "slac-2003": 1}
+    assert warned == {"_laws": 28, "kelly-2003": 9, "sandia-2003": 1, "slac-2003": 1}
     assert folders
 
 
