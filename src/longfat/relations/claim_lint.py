@@ -131,10 +131,10 @@ def few_repetitions(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
 
 
 def rare_samples(claims: Sequence[Claim], study: Study) -> Iterator[Finding]:
-    """Yield the experiments whose claims count cuts of windows that two samples of a socket can have between them.
+    """Yield the experiments whose sockets are sampled too rarely for their claims on cuts of the window.
 
-    Entering a cut lasts a round trip through the full queue: a sample in this time shows it. Other topologies than
-    dumbbells, and experiments without a claim on cuts, pass.
+    A cut lasts a round trip through the full queue, and a sample in this time shows it. Topologies other than dumbbells
+    and experiments without a claim on cuts pass.
     """
     about: dict[str, str] = {}
     for claim in claims:
