@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -92,6 +92,21 @@ def rates(kind: str, n: int, shared: float, what: What, distance: float, limits:
     return Rates(holds / times, sum(one.against <= LEVEL for one in found) / times)
 
 
+def rates_of_looks(kind: str, looks: Sequence[int], shared: float, what: What, times: int) -> Rates:
+    """Return how often equal sides are decided if undecided runs are extended from one number to the next."""
+    rng = np.random.default_rng([len(kind), len(looks), int(100 * shared), len(what), times])
+    holds = fails = 0
+    for _ in range(times):
+        table = runs(rng, kind, max(looks), shared)
+        for n in looks:
+            one = compared(table[:, :n], what, 0.0, ORDER)
+            if min(one.inside, one.against) <= LEVEL:
+                fails += one.against <= LEVEL
+                holds += one.against > LEVEL
+                break
+    return Rates(holds / times, fails / times)
+
+
 def parts_that_fail(kind: str, n: int, parts: int, times: int) -> float:
     """Return how often a claim of several equal parts has one that fails after Holm."""
     rng = np.random.default_rng([parts, n, times])
@@ -103,6 +118,7 @@ def parts_that_fail(kind: str, n: int, parts: int, times: int) -> float:
 
 
 REPETITIONS = (3, 5, 10)
+LOOKS: Sequence[Sequence[int]] = ((3,), (8,), (3, 8))
 
 
 def error_table(times: int) -> str:
@@ -124,6 +140,19 @@ def error_table(times: int) -> str:
     return "\n".join(lines)
 
 
+def looks_table(times: int) -> str:
+    """Format how often equals are decided with three repetitions, eight, and eight where three do not decide."""
+    lines = ["| runs | shared | compared | falsely holds | falsely fails |", "|---|---|---|---|---|"]
+    for kind in VARYING:
+        for shared in (0.0, 0.4):
+            for what in SIDES:
+                found = [rates_of_looks(kind, looks, shared, what, times) for looks in LOOKS]
+                columns = [one.holds for one in found], [one.fails for one in found]
+                cells = (", ".join(f"{100 * rate:.1f}" for rate in column) for column in columns)
+                lines.append(f"| {kind} | {shared:.0%} | {what} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def power_table(times: int) -> str:
     """Format how often a true order is found."""
     lines = ["| runs | compared | true difference | holds |", "|---|---|---|---|"]
@@ -138,4 +167,4 @@ def power_table(times: int) -> str:
 
 if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    sys.stdout.write(f"{error_table(count)}\n\n{power_table(count)}\n")
+    sys.stdout.write(f"{error_table(count)}\n\n{looks_table(count)}\n\n{power_table(count)}\n")

@@ -67,7 +67,7 @@ def test_question_and_causes_are_taken_from_the_readme() -> None:
 
 def test_a_row_of_what_differs_is_a_cause_unless_it_is_open() -> None:
     rows = [
-        "| group | claims | cause | evidence | state |",
+        "| group | claims not reproduced | cause | evidence | [state](claims.md#causes) |",
         "|---|---|---|---|---|",
         "| queue | `far`, `fair-*` | too *short* | sweep | guess |",
         "| rest | `else` | not sought | none | open |",
@@ -79,7 +79,7 @@ def test_a_row_of_what_differs_is_a_cause_unless_it_is_open() -> None:
     ]
     assert len(readme.of("fair-share")) == 2
     assert readme.of("else") == ()
-    other = table.replace("| state |", "| word |", 1)
+    other = table.replace("[state]", "[word]", 1)
     assert (
         read_readme(f"{README}\n## What differs\n{other}\n", ["far"]).of("far")[0].text.startswith("<p><strong><code>")
     )

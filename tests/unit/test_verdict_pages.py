@@ -32,6 +32,7 @@ from longfat.report.markdown import (
     studies_table,
     verdicts_page,
 )
+from longfat.report.readme import quoted
 from longfat.system.errors import StudyError
 
 pytestmark = pytest.mark.slow
@@ -114,6 +115,16 @@ def test_the_causes_are_of_all_claims_that_differ_and_of_no_reproduced_one(folde
     assert [claim for claim, word in words.items() if word == "not reproduced" and claim not in every] == []
 
 
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_the_report_quotes_each_row_of_what_differs_that_is_not_open(folder: Path) -> None:
+    study = StudyFolder(folder)
+    section = (folder / README).read_text("utf-8").partition("## What differs")[2].partition("\n## ")[0]
+    states = [line.rstrip(" |").rpartition(" | ")[2] for line in section.splitlines() if line.startswith("| ")][1:]
+    causes = quoted(study, [claim.id for claim in study.claims]).causes
+    rows = [cause for cause in causes if re.search(r"\):</strong>", cause.text)]
+    assert len(rows) == len([state for state in states if state != "open"])
+
+
 def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(evidence_study: Path) -> None:
     written = "It has 1.0<!-- drop_ratio[one-drop, at=1500 ms] --> and 9.0<!-- goodput[delay, window > 1 MiB] --> Mb/s."
     (evidence_study / "README.md").write_text(f"# small\n\n{written}\n{BEGIN}stale text{END}\n", encoding="utf-8")
@@ -121,7 +132,7 @@ def test_a_number_in_a_readme_is_renewed_and_one_without_evidence_is_unknown(evi
     text = (evidence_study / "README.md").read_text(encoding="utf-8")
     assert "It has 0.5<!-- drop_ratio[one-drop, at=1500 ms] --> and " in text and "stale" not in text
     assert re.search(r" and \d+\.\d<!-- goodput\[delay, window > 1 MiB\] --> Mb/s", text)
-    assert "claims that only runs can decide" in text and f"--stack {MODERN}" not in text
+    assert "Only runs can decide" in text and f"--stack {MODERN}" not in text
     for path in (evidence_study / EVIDENCE).rglob("delay.jsonl"):
         path.unlink()
     printed(evidence.merge)

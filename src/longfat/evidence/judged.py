@@ -49,6 +49,13 @@ class Judged:
         return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
     @property
+    def repetitions(self) -> int:
+        """The number of repetitions that decides; of several comparisons that fail, the largest number."""
+        word = self.verdict.verdict
+        numbers = [item.n + item.repeats for item in self.verdict.evidence if item.n and item.outcome == word]
+        return (max if word == "not reproduced" else min)(numbers, default=0)
+
+    @property
     def reason(self) -> str:
         """The reason of the verdict; "" without any."""
         return self.verdict.reason or ""
@@ -116,7 +123,7 @@ class Evidenced:
     @cached_property
     def headlines(self) -> tuple[JudgedHeadline, ...]:
         """The paper's main conclusions, judged from the claims behind them."""
-        words = claim_words((item.verdict for item in self.judged), self.claims)
+        words = claim_words([item.verdict for item in self.judged], self.claims)
         return judged_headlines(self.folder.headlines, words, self.value)
 
     @cached_property
@@ -134,6 +141,12 @@ class Evidenced:
     def differing(self) -> int:
         """The number of claims among them that are not reproduced, but in another scenario than the source's."""
         return sum(item.verdict.why == "scenario differs" for item in self._decided)
+
+    @property
+    def early(self) -> int:
+        """The number of them whose deciding comparison has fewer repetitions than stated before the runs."""
+        stated = self.study.header.stated_repetitions
+        return sum(item.repetitions < stated for item in self._decided)
 
     @property
     def _decided(self) -> list[Judged]:

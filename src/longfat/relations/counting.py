@@ -13,10 +13,10 @@ from longfat.relations.claims import KINDS, Claim
 from longfat.relations.outcomes import WORDS, Word
 
 APART: Mapping[str, str] = {
-    "calibrated": "on numbers from which a setting was chosen",
-    "law": "laws of an algorithm",
-    "construction": "true by how the runs are set up",
-    "arithmetic": "arithmetic, without a run",
+    "calibrated": "calibrated",
+    "law": "laws",
+    "construction": "by construction",
+    "arithmetic": "arithmetic",
     "inconsistent": "contradicted by the paper's own figures",
 }
 CATEGORIES = (KINDS[0], *APART)
@@ -94,9 +94,10 @@ def apart(counts: Counts) -> list[str]:
     """Format the nonempty categories other than measured claims, one phrase each, and the claims without a test."""
     found = []
     for name, meaning in APART.items():
-        words = [f"{number} {word}" for word, number in counts[name].items() if number]
+        words = {word: number for word, number in counts[name].items() if number}
         if words:
-            found.append(f"{sum(counts[name].values())} {meaning} ({', '.join(words)})")
+            parts = words if len(words) == 1 else [f"{number} {word}" for word, number in words.items()]
+            found.append(f"{sum(words.values())} {meaning} ({', '.join(parts)})")
     if untested := counts["measured"]["not testable"]:
-        found.append(f"{untested} not testable here")
+        found.append(f"{untested} not testable")
     return found

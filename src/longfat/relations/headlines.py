@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import filter as filter_names
 from itertools import cycle, product
@@ -40,12 +40,14 @@ RULE = (
     " are and some are not, or if agreement within the paper's wide error is all there is. It is open while an"
     " undecided claim can change that. Claims that are not testable, calibrated or true by construction do not count."
     " With a claim whose scenario differs from the paper's it is supported in part at best; if there are only such"
-    " claims, the scenario differs."
+    " claims, the scenario differs. A published law counts like other claims, and is marked: hardly any run could"
+    " contradict it."
 )
 
 DIFFERS: Literal["scenario differs"] = "scenario differs"
 APART = {"construction": "by construction", "calibrated": "calibrated"}
 POSITIVE = ("reproduced", "compatible")
+LAW = ", law"  # behind the verdict on a published law
 _NUMBER = re.compile(r"\$\{([^{}]+)\}")
 
 
@@ -110,14 +112,16 @@ def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> Headl
     return document_of(source, HeadlinesDocument, "headlines", "id", check)
 
 
-def claim_words(verdicts: Iterable[Verdict], claims: Iterable[Claim]) -> dict[str, str]:
+def claim_words(verdicts: Collection[Verdict], claims: Iterable[Claim]) -> dict[str, str]:
     """Return the word of each claim that counts for headlines: its verdict, or ``scenario differs``.
 
     A claim that is true by how the runs are set up, or was used to set them up, supports nothing. Neither does a claim
-    whose scenario differs, whatever its runs show.
+    whose scenario differs, whatever its runs show. The verdict on a law is followed by ``LAW``.
     """
     other = {claim.id for claim in claims if claim.scenario_differs}
-    return {one.claim: APART.get(one.category, DIFFERS if one.claim in other else one.verdict) for one in verdicts}
+    words = {one.claim: APART.get(one.category, DIFFERS if one.claim in other else one.verdict) for one in verdicts}
+    laws = {one.claim for one in verdicts if one.category == "law" and one.claim not in other}
+    return {name: f"{word}{LAW}" if name in laws else word for name, word in words.items()}
 
 
 def judged_headlines(
@@ -134,7 +138,7 @@ def judged_headlines(
 
 def word_of(verdicts: Iterable[str]) -> HeadlineWord:
     """Return the verdict on a headline from the words of its claims, by RULE."""
-    words = list(verdicts)
+    words = [word.removesuffix(LAW) for word in verdicts]
     unsure = [place for place, word in enumerate(words) if word == "undecided"]
     if unsure:
         ends = product(*[("reproduced", "compatible", "not reproduced")] * min(len(unsure), 2))

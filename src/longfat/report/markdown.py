@@ -85,7 +85,7 @@ def verdicts_page(one: Evidenced) -> str:
         f"# Verdicts of {one.folder.name}",
         "",
         "Generated from the committed evidence by `./just evidence merge`; do not edit.",
-        f"It has {one.runs} runs of stack {one.stack} in baseline {one.baseline}.",
+        f"It has {one.runs} runs with stack profile `{one.stack}` in baseline {one.baseline}.",
         *(
             f"The column `{name}` has the verdicts of runs that are not evidence ([ns2.json](ns2.json))."
             for name in others
@@ -162,9 +162,10 @@ def _measured(item: Judged) -> tuple[str, str]:
     return f"{found(one)}{f' ({within})' if within else ''}{which}", allowed(one)
 
 
-def _headlines(one: Evidenced, rule: str) -> list[str]:
-    """Return the lines of the table of headlines, with a sentence below; none for a study without headlines."""
-    return [*table(HEAD, headline_rows(one.headlines)), "", rule, ""] if one.headlines else []
+def _headlines(one: Evidenced, *rule: str) -> list[str]:
+    """Return the lines of the table of headlines, with sentences below; none for a study without headlines."""
+    head = (*HEAD[:3], f"[{HEAD[3]}](../../docs/claims.md#headlines)", *HEAD[4:])
+    return [*table(head, headline_rows(one.headlines)), "", *rule, *([""] if rule else [])] if one.headlines else []
 
 
 def renewed(text: str, one: Evidenced, modern: Evidenced | None, page: str = README) -> str:
@@ -197,28 +198,27 @@ def _value(found: re.Match[str], one: Evidenced, page: str) -> str:
 
 
 def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
-    yield from _headlines(one, "The [rule](../../docs/claims.md#headlines) derives each verdict from the claims.")
+    yield from _headlines(one)
     if not one.runs:
         yield f"**No run of this baseline is committed yet**; `./just evidence fill {one.folder.name}` adds them."
         return
-    runs = f"[{PAGE}]({PAGE}) has each with its interval ({one.runs} runs of stack {one.stack})."
-    differing = (
-        f" Of the not reproduced, {one.differing} ran another scenario than the source." if one.differing else ""
+    differing = f" In {one.differing} of those not reproduced the scenario is not the paper's." if one.differing else ""
+    early = (
+        f" {one.early} decided claims have fewer repetitions than the stated {one.study.header.stated_repetitions}."
+        if one.early
+        else ""
     )
-    yield f"**How sure.** {sentence(one.counts)}{differing} {runs}"
+    yield f"**How sure.** {sentence(one.counts)}{differing}{early}"
+    yield f"[{PAGE}]({PAGE}) has each with the interval of 90 or 95 % that decides"
+    yield f"({one.runs} runs with stack profile `{one.stack}`)."
     if one.decided_by:
-        numbers = (f"{profile} ({number})" for profile, number in one.decided_by.items())
-        yield f"Profiles behind the decided ones: {', '.join(numbers)}."
+        numbers = (f"`{profile}` {number}" for profile, number in one.decided_by.items())
+        yield f"Decided claims by profile: {', '.join(numbers)}."
     if further := _separate(one):
-        yield "Counted separately: " + "; ".join(further) + "."
-    if one.stack == MODERN:
-        return
-    yield ""
-    if modern is None:
-        command = f"./just evidence fill {one.folder.name} --stack {MODERN}"
-        yield f"**Today:** no runs with stack {MODERN} are in the evidence yet; `{command}` adds them."
-    else:
-        yield f"**Today**, with stack {MODERN} ({modern.runs} runs): {sentence(modern.counts)}"
+        yield "[Counted separately](../../docs/verdicts.md#kinds-of-claims): " + "; ".join(further) + "."
+    if one.stack != MODERN and modern is not None:
+        yield ""
+        yield f"**With today's settings** (stack profile `{MODERN}`, {modern.runs} runs): {sentence(modern.counts)}"
 
 
 def studies_table(every: Sequence[Evidenced]) -> Iterator[str]:

@@ -3,8 +3,8 @@
 
 The question is the text between the first heading and the first table or further heading, without a paper's citation.
 A cause is a row of the table of what differs, unless its state is "open", or a paragraph or an item that names a claim
-in backticks; if a text has the name in bold, texts that only mention it do not count. Sections about another stack,
-parameters or deviations give no cause.
+in backticks. If a text has the name in bold, or in a parenthesis behind bold words, texts that only mention it do not
+count. Sections about another stack, parameters or deviations give no cause.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HEADING = re.compile(r"#+ +(.*)")
 _ITEM = re.compile(r"^(?:- |\d+\. )")
 _FIRST_ITEM = re.compile(r"^(?:- |1\. )")  # CommonMark: a later number belongs to the paragraph
-_NAMED = re.compile(r"`([a-z0-9*-]+)`")
-_HEAD = re.compile(r"\*\*(.+?)\*\*")
+_NAMED = re.compile(r"`([a-z0-9*?-]+)`")
+_HEAD = re.compile(r"\*\*(.+?)\*\*( \([^)]*\))?")
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 _BAR = re.compile(r"(?<!\\)\|")
-_COLUMNS = ["group", "claims", "cause", "evidence", "state"]  # of the table of what differs
+_COLUMNS = ["group", "claims", "cause", "evidence", "state"]  # first words of the heads of the table of what differs
 MOST = 2  # paragraphs that only mention a claim
 
 
@@ -95,7 +95,7 @@ def _blocks(text: str) -> Iterator[tuple[str | None, str]]:
 def _rows(lines: Sequence[str]) -> Iterator[str]:
     """Yield the rows of the table of what differs whose state is not "open", each as a sentence."""
     table = [[cell.strip() for cell in _BAR.split(line.strip().strip("|"))] for line in lines]
-    if table[0] == _COLUMNS:
+    if [(_LINK.sub(r"\1", cell).split() or [""])[0] for cell in table[0]] == _COLUMNS:
         for group, claims, cause, evidence, state in (row for row in table[2:] if len(row) == len(_COLUMNS)):
             if state != "open":
                 yield f"**{group} ({claims}):** {cause} ({evidence}; {state})."
@@ -114,12 +114,12 @@ def _causes(blocks: Sequence[str], claims: tuple[str, ...]) -> Iterator[Cause]:
 
 
 def _heads(text: str) -> str:
-    """Return the text in bold letters."""
-    return " ".join(_HEAD.findall(" ".join(text.split())))
+    """Return the text in bold letters, each with the parenthesis behind it."""
+    return " ".join("".join(found) for found in _HEAD.findall(" ".join(text.split())))
 
 
 def _names(text: str, claim: str) -> bool:
-    return any(fnmatchcase(claim, name) for name in _NAMED.findall(text) if name.strip("*"))
+    return any(fnmatchcase(claim, name) for name in _NAMED.findall(text) if name.strip("*?"))
 
 
 def _html(blocks: Iterable[str]) -> str:

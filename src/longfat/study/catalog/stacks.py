@@ -63,6 +63,6 @@ STACKS: Mapping[str, Stack] = {
 
 
 def kernel_of_stack(name: str) -> str:
-    """Return the default kernel of a host profile; for an unknown profile, the project's default kernel."""
+    """Return the default kernel of a stack profile; for an unknown profile, the project's default kernel."""
     stack = STACKS.get(name)
     return stack.kernel if stack else DEFAULT_KERNEL
