@@ -54,10 +54,10 @@ def category_of(claim: Claim) -> str:
 
 
 def once(rows: Iterable[Counted]) -> list[Counted]:
-    """Return the claims that count: one for each test, and the best among claims that exclude each other."""
+    """Return the claims that count: one for each test, and the first of claims that exclude each other."""
     known = [row for row in rows if row.same_as is None]
     taken: set[str] = set()
-    for row in sorted(known, key=lambda row: (WORDS.index(row.word), row.claim)):
+    for row in known:
         if taken.isdisjoint(row.group):
             taken.add(row.claim)
     return [row for row in known if row.claim in taken]
