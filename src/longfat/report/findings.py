@@ -40,7 +40,7 @@ def sentence(counts: Counts, nouns: tuple[str, str] = ("claim", "claims")) -> st
     parts = [f"{number} {'is' if number == 1 else 'are'} {word}" for word, number in row.items()]
     joined = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + "".join(parts[-1:])
     total = sum(row.values())
-    return f"Only runs can decide {total} {nouns[total != 1]}: {joined}."
+    return f"{total} {nouns[total != 1]} {'is' if total == 1 else 'are'} measured: {joined}."
 
 
 def answer(counts: Counts, nouns: tuple[str, str], causes: Causes) -> Iterator[str]:
@@ -96,7 +96,7 @@ def compare_stacks(own: Evidenced, other: Evidenced) -> Comparison:
 
 
 HEAD = ("the paper concludes", "paper", "here", "verdict", "claims behind it")
-NOTHING = "no runs yet"
+NOTHING = "runs missing"
 MOST = 3  # claims of one verdict that a row names
 
 

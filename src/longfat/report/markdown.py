@@ -209,11 +209,10 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
         else ""
     )
     yield f"**How sure.** {sentence(one.counts)}{differing}{early}"
-    yield f"[{PAGE}]({PAGE}) has each with the interval of 90 or 95 % that decides"
-    yield f"({one.runs} runs with stack profile `{one.stack}`)."
+    yield f"[{PAGE}]({PAGE}) has each with its deciding interval ({one.runs} runs with stack profile `{one.stack}`)."
     if one.decided_by:
         numbers = (f"`{profile}` {number}" for profile, number in one.decided_by.items())
-        yield f"Decided claims by profile: {', '.join(numbers)}."
+        yield f"Profiles of the runs that decide: {', '.join(numbers)}."
     if further := _separate(one):
         yield "[Counted separately](../../docs/verdicts.md#kinds-of-claims): " + "; ".join(further) + "."
     if one.stack != MODERN and modern is not None:
