@@ -110,7 +110,7 @@ def test_reproduce_shows_the_verdicts_of_the_evidence_first_and_compares_with_it
     outcome: list[bool] = []
     text = printed(lambda out: outcome.append(reproduce(out, "small", profile="paper", backend="fake", jobs=1)))
     assert outcome == [True]
-    assert text.index("9 runs. 2 claims are measured") < text.index("9 kept")
+    assert text.index("9 runs. Runs can decide 2 claims") < text.index("9 kept")
     assert "evidence: 9 of 9 runs" in text
 
 

@@ -67,7 +67,7 @@ def test_each_figure_stands_next_to_the_statement_of_the_paper(page: str) -> Non
 
 def test_counts_settings_exclusions_and_provenance_are_there(page: str) -> None:
     text = text_of(page)
-    assert "2 claims are measured: 2 are undecided." in text
+    assert "Runs can decide 2 claims either way: 2 are undecided." in text
     assert "4 of 9 valid; 1 invalid, 4 missing" in text
     assert "client1-eth0 to server: MTU 9000 B, 1000 Mbit/s, pfifo of 100 packets" in text
     assert "TCP came under memory pressure 3 times, allowed 0" in text

@@ -40,7 +40,7 @@ def sentence(counts: Counts, nouns: tuple[str, str] = ("claim", "claims")) -> st
     parts = [f"{number} {'is' if number == 1 else 'are'} {word}" for word, number in row.items()]
     joined = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + "".join(parts[-1:])
     total = sum(row.values())
-    return f"{total} {nouns[total != 1]} {'is' if total == 1 else 'are'} measured: {joined}."
+    return f"Runs can decide {total} {nouns[total != 1]} either way: {joined}."
 
 
 def answer(counts: Counts, nouns: tuple[str, str], causes: Causes) -> Iterator[str]:

@@ -212,7 +212,7 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
     yield f"[{PAGE}]({PAGE}) has each with its deciding interval ({one.runs} runs with stack profile `{one.stack}`)."
     if one.decided_by:
         numbers = (f"`{profile}` {number}" for profile, number in one.decided_by.items())
-        yield f"Profiles of the runs that decide: {', '.join(numbers)}."
+        yield f"Deciding profiles: {', '.join(numbers)}."
     if further := _separate(one):
         yield "[Counted separately](../../docs/verdicts.md#kinds-of-claims): " + "; ".join(further) + "."
     if one.stack != MODERN and modern is not None:
