@@ -135,6 +135,16 @@ def test_evidence_has_mean_spread_n_and_limit(results: Path, tmp_path: Path) -> 
     assert (every.n, every.runs) == (4, 16)
 
 
+@pytest.mark.parametrize(("limits", "needed"), [("[938.6, 938.8]", True), ("[938.7, 970]", False)])
+def test_an_undecided_verdict_names_the_repetitions_that_it_needs_if_they_are_more(
+    limits: str, needed: bool, results: Path, tmp_path: Path
+) -> None:
+    found = verdict_on(results, tmp_path, f"goodput[delay, window=8 MiB] in {limits}")
+    (one,) = found.evidence
+    assert found.why == "too few runs" and one.needed and (one.needed > 4) == needed
+    assert ("repetitions needed" in (found.reason or ""), found.explained.endswith(" needed")) == (needed, needed)
+
+
 def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tmp_path: Path) -> None:
     text = problems(
         tmp_path,

@@ -202,13 +202,17 @@ class Estimate:
             return 0.0 if (limit < 0) == (sign > 0) else 1.0
         if not self.spread.error:
             return 0.0 if sign * (self.value - limit) > 0 else 1.0
-        distance = self.value - limit
-        if self.origin is not None:
-            size, to = self.value - self.origin, limit - self.origin
-            if size * to <= 0:  # a limit beyond the possible values of a ratio
-                return 0.0 if sign * distance > 0 else 1.0
-            distance = abs(size) * math.log(abs(size / to)) * math.copysign(1.0, size)
-        return float(scipy.special.stdtr(self.spread.degrees, -sign * distance / self.spread.error))
+        distance = sign * self.distance(self.value, limit)
+        return float(scipy.special.stdtr(self.spread.degrees, -distance / self.spread.error))
+
+    def distance(self, number: float, limit: float) -> float:
+        """Return ``number`` less ``limit`` on the scale of the standard error; a ratio is compared by its logarithm."""
+        if self.origin is None:
+            return number - limit
+        size, at, to = self.value - self.origin, number - self.origin, limit - self.origin
+        if at * to <= 0:  # a limit beyond the possible values of a ratio
+            return math.copysign(math.inf, number - limit) if number != limit else 0.0
+        return abs(size) * math.log(abs(at / to)) * math.copysign(1.0, at)
 
 
 def exactly(value: float) -> Estimate:

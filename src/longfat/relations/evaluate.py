@@ -36,7 +36,8 @@ class Evidence:
     None and ``reason`` has the cause. ``repeats`` is the number of further, byte-identical repetitions. The p values
     ``p_inside`` and ``p_against`` decide (``Chances``); ``gain`` is the factor by which pairing divides the variance.
     ``limit_low`` and ``limit_high`` are the bounds of ``limit``, None on an open side. ``median`` states that the value
-    is the median over the runs; the key ``mean`` has it, too.
+    is the median over the runs; the key ``mean`` has it, too. ``needed`` is the number of repetitions that an undecided
+    comparison needs (``Limits.repetitions``), None if it is not known.
     """
 
     what: str
@@ -59,11 +60,15 @@ class Evidence:
     limit_low: float | None = None
     limit_high: float | None = None
     median: bool = False
+    needed: int | None = None
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A quantity with its limits before the decision: its value, or the reason for its absence."""
+    """A quantity with its limits before the decision: its value, or the reason for its absence.
+
+    ``paper`` is the quantity's value in the paper's own numbers, None if they do not give it.
+    """
 
     what: str
     unit: str
@@ -71,6 +76,7 @@ class Compared:
     found: Judged | None = None
     reason: str | None = None
     why: Why | None = None
+    paper: float | None = None
 
 
 @dataclass(frozen=True)
@@ -175,10 +181,11 @@ def _compared(comparison: Comparison, at: At, rule: Rule) -> Compared:
         retest = max(rule.retest * abs(number), rule.retest_absolute)
         limits = Limits.within_error(number, comparison.error, retest)
     what, its_unit = words(of, at.scope), unit(of)
+    paper = _on_paper(of, at, rule)
     try:
         found = _as_law(judged(of, at), rule)
         if comparison.order and isinstance(of, Binary):
-            least, note = _least(of, at, rule)
+            least, note = _least(of, at, paper)
             limits = dataclasses.replace(limits, least=least, least_note=note)
         if found.runs and not found.exact and found.runs < LEAST_OF_ALL:
             raise NoValue(f"rests on {found.runs} runs, at least {LEAST_OF_ALL} are needed")
@@ -186,18 +193,23 @@ def _compared(comparison: Comparison, at: At, rule: Rule) -> Compared:
         return Compared(what, its_unit, limits, reason=str(error), why="runs missing")
     except ValueError as error:
         return Compared(what, its_unit, limits, reason=str(error), why="too few runs")
-    return Compared(what, its_unit, limits, found)
+    return Compared(what, its_unit, limits, found, paper=paper)
 
 
-def _least(order: Binary, at: At, rule: Rule) -> tuple[float, str]:
-    """Return the smallest difference of an order that counts, and its source: the paper's own numbers, or 1 %."""
-    if rule.paper is not None:
-        paper = At(dataclasses.replace(at.scope, given_values=rule.paper.values_of), rule.paper)
-        try:
-            half = abs(value(order.left, paper).value - value(order.right, paper).value) / 2
-            return half, "half of the paper's difference"
-        except (NoValue, ValueError):
-            pass
+def _on_paper(of: Expression, at: At, rule: Rule) -> float | None:
+    """Return the value of an expression in the paper's own numbers; None if they do not give it."""
+    if rule.paper is None:
+        return None
+    try:
+        return value(of, At(dataclasses.replace(at.scope, given_values=rule.paper.values_of), rule.paper)).value
+    except (NoValue, ValueError):
+        return None
+
+
+def _least(order: Binary, at: At, paper: float | None) -> tuple[float, str]:
+    """Return the smallest difference of an order that counts, and its source: the paper's difference, or 1 %."""
+    if paper is not None:
+        return abs(paper) / 2, "half of the paper's difference"
     share = NO_DIFFERENCE * max(abs(value(side, at).value) for side in (order.left, order.right))
     return share, "1 % of the larger side"
 
@@ -242,4 +254,5 @@ def _decided(part: Compared, level: float) -> Evidence:
         limit_low=bounds[0],
         limit_high=bounds[1],
         median=all(isinstance(one, Median) for one in (found.of if isinstance(found, Widest) else (found,))),
+        needed=decision.limits.repetitions(found, part.paper) if decision.outcome == "undecided" else None,
     )

@@ -66,6 +66,14 @@ class Verdict:
         return phrase(self.verdict, self.why)
 
     @property
+    def explained(self) -> str:
+        """The reason behind the verdict's word, with the number of repetitions needed or the difference in scenario."""
+        if self.why == "scenario differs":
+            return f"{self.why}: {self.reason}"
+        needed = _needed(self.evidence) if self.why == "too few runs" else None
+        return f"{self.why}, {needed} needed" if needed else self.why or ""
+
+    @property
     def counted(self) -> Counted:
         """The parts of the verdict that counting needs."""
         return Counted(self.claim, self.verdict, self.category, self.same_as, self.group)
@@ -241,7 +249,14 @@ def _combined(evidence: Sequence[Evidence]) -> tuple[Word, Why | None, str | Non
     same = sum((item.outcome, item.why) == (one.outcome, one.why) for item in evidence)
     more = f" (and {same - 1} more)" if same > 1 else ""
     text = f"{one.what}: {one.reason}" if one.mean is None else f"measured {_number(one.mean)}, allowed {one.limit}"
-    return one.outcome, one.why, f"{text}{more}"
+    needed = _needed(evidence) if one.why == "too few runs" else None
+    return one.outcome, one.why, f"{text}{more}{f'; {needed} repetitions needed' if needed else ''}"
+
+
+def _needed(evidence: Sequence[Evidence]) -> str | None:
+    """Return the number of repetitions that the undecided comparisons need, in words; None if they have as many."""
+    numbers = [one.needed for one in evidence if one.needed and one.needed > (one.n or 0)]
+    return f"about {float(f'{max(numbers):.2g}'):,.0f}" if numbers else None
 
 
 def _deciding(evidence: Sequence[Evidence]) -> Evidence | None:

@@ -12,13 +12,14 @@ from typing import Literal, NamedTuple
 
 from longfat.metrics.orders import Judged
 from longfat.metrics.quantities import significant
-from longfat.metrics.statistics import UNBOUNDED
+from longfat.metrics.statistics import UNBOUNDED, Estimate
 from longfat.relations.outcomes import Why, Word
 
 TOLERANCE = 0.05  # allowed deviation from a number; longfat.relations.syntax has the others
 LEVEL = 0.05  # error probability of each decision
 ERRORS = 1.96  # margin in standard errors of the paper
 NO_DIFFERENCE = 0.01  # difference that counts as none if the paper prints no numbers of the two sides
+POWER = 6.2  # squared sum of the normal quantiles for a power of 0.8 at LEVEL, one-sided
 
 Comparator = Literal["<", "<=", ">", ">=", "=", "~"]
 
@@ -122,6 +123,22 @@ class Limits:
         if chances.inside <= LEVEL:
             return Decision("compatible" if self.by_error else "reproduced", None, self, 1 - 2 * LEVEL)
         return Decision("undecided", "too few runs", self, 1 - level)
+
+    def repetitions(self, value: Judged, paper: float | None) -> int | None:
+        """Return the number of repetitions that show with a power of 0.8 that the paper's number is inside.
+
+        Without the paper's number it is the middle of the limits. It rests on the variance of the runs so far, whatever
+        their mean is. None for medians, ranks and counts, and if the number is not inside.
+        """
+        bounds = [bound for bound in (self.low, self.high) if not math.isinf(bound)]
+        if paper is None and len(bounds) > 1:
+            paper = (self.low + self.high) / 2
+        if paper is None or not self.low < paper < self.high or not isinstance(value, Estimate):
+            return None
+        size = min((abs(value.distance(paper, bound)) for bound in bounds), default=math.inf)
+        if not size or math.isinf(size):
+            return None
+        return math.ceil(2 + POWER * value.n * (value.spread.error / size) ** 2)
 
     def text(self, unit: str) -> str:
         """Format the limits, and their note after a comma."""

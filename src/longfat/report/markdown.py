@@ -147,8 +147,7 @@ def _claim(item: Judged) -> tuple[str, ...]:
     paper = f"{verdict.paper} ({artifacts})" if artifacts else verdict.paper
     here, limits = _measured(item)
     runs = f"{item.n} {item.profile}" if item.n else ""
-    why = f"{verdict.why}: {verdict.reason}" if verdict.why == "scenario differs" else verdict.why or ""
-    return f"`{verdict.claim}`", verdict.statement, paper, here, limits, runs, why, verdict.category
+    return f"`{verdict.claim}`", verdict.statement, paper, here, limits, runs, verdict.explained, verdict.category
 
 
 def _measured(item: Judged) -> tuple[str, str]:
