@@ -82,11 +82,11 @@ def _side_of_evidence(text: str) -> Side:
     stacks = sorted({path.name for path in (study.path / EVIDENCE).glob("*/*") if path.is_dir()})
     if stack not in stacks:
         hint = f"there is evidence of {', '.join(stacks)}" if stacks else "give a results folder"
-        raise StudyError(f"no evidence of stack {stack!r} is committed", where=text, hint=hint)
+        raise StudyError(f"no evidence with stack profile {stack!r} is committed", where=text, hint=hint)
     found = evidence_of(study, known_baselines(), stack=stack)
     if found is None:
         newest = baselines_with_evidence(study.path)[-1]
-        raise StudyError(f"no evidence of stack {stack!r} is in the newest baseline, {newest}", where=text)
+        raise StudyError(f"no evidence with stack profile {stack!r} is in the newest baseline, {newest}", where=text)
     return f"{study.name}:{stack}", study.header.study, {item.verdict.claim: item.verdict for item in found.judged}
 
 
