@@ -94,7 +94,9 @@ def print_evidence(one: Evidenced, console: Console, *, claims: bool) -> None:
     for line in one.younger:
         say(console, f"    {line}")
     for stack, runs in sorted(one.others.items()):
-        say(console, f"  also: {runs} runs with stack profile {stack} (./just verdicts {one.study.name} --stack {stack})")
+        say(
+            console, f"  also: {runs} runs with stack profile {stack}: ./just verdicts {one.study.name} --stack {stack}"
+        )
 
 
 def _print_claims(one: Evidenced, console: Console) -> None:
