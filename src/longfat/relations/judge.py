@@ -66,12 +66,15 @@ class Verdict:
         return phrase(self.verdict, self.why)
 
     @property
-    def explained(self) -> str:
-        """The reason behind the verdict's word, with the number of repetitions needed or the difference in scenario."""
-        if self.why == "scenario differs":
-            return f"{self.why}: {self.reason}"
+    def brief(self) -> str:
+        """The reason behind the verdict's word, with the number of repetitions needed; "" without any."""
         needed = _needed(self.evidence) if self.why == "too few runs" else None
         return f"{self.why}, {needed} needed" if needed else self.why or ""
+
+    @property
+    def explained(self) -> str:
+        """The reason behind the verdict's word, with the number of repetitions needed or the difference in scenario."""
+        return f"{self.why}: {self.reason}" if self.why == "scenario differs" else self.brief
 
     @property
     def counted(self) -> Counted:
