@@ -7,7 +7,9 @@ Owns the error probability of a decision (docs/verdicts.md).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 from longfat.metrics.orders import Judged
@@ -19,7 +21,8 @@ TOLERANCE = 0.05  # allowed deviation from a number; longfat.relations.syntax ha
 LEVEL = 0.05  # error probability of each decision
 ERRORS = 1.96  # margin in standard errors of the paper
 NO_DIFFERENCE = 0.01  # difference that counts as none if the paper prints no numbers of the two sides
-POWER = 6.2  # squared sum of the normal quantiles for a power of 0.8 at LEVEL, one-sided
+POWER = 0.8  # probability that the repetitions needed show a difference as large as the paper's
+MOST_NEEDED = 1_000_000  # repetitions; nobody runs more
 
 Comparator = Literal["<", "<=", ">", ">=", "=", "~"]
 
@@ -88,6 +91,10 @@ class Limits:
         given, low, high = significant(value), significant(self.low), significant(self.high)
         return low <= given <= high if self.inclusive else low < given < high
 
+    def _passable(self, value: Judged) -> tuple[float, float]:
+        """Return the bounds of the value if they are allowed: it cannot pass a limit at or beyond them."""
+        return value.bounds if self.inclusive else UNBOUNDED
+
     def chances(self, value: Judged) -> Chances:
         """Test inside by two one-sided tests, outside by a two-sided test; compare a value without error directly."""
         if value.exact:
@@ -95,7 +102,7 @@ class Limits:
             equal = self.least is not None and given == self.low
             small = self.least is not None and (not given or abs(given) < significant(self.least))
             return Chances(float(not inside), float(inside or equal), float(not small))
-        least, most = value.bounds if self.inclusive else UNBOUNDED  # nothing is beyond them
+        least, most = self._passable(value)
         low, high = self.low, self.high
         if self.inclusive:  # a part without error may lie on the limit
             low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
@@ -125,20 +132,28 @@ class Limits:
         return Decision("undecided", "too few runs", self, 1 - level)
 
     def repetitions(self, value: Judged, paper: float | None) -> int | None:
-        """Return the number of repetitions that show with a power of 0.8 that the paper's number is inside.
+        """Return the number of repetitions that show with the chance ``POWER`` that the paper's number is inside.
 
         Without the paper's number it is the middle of the limits. It rests on the variance of the runs so far, whatever
-        their mean is. None for medians, ranks and counts, and if the number is not inside.
+        their mean is, and on normal quantiles, with two runs more. None for medians, ranks and counts, if the number is
+        not inside, or if it takes more than ``MOST_NEEDED``.
         """
-        bounds = [bound for bound in (self.low, self.high) if not math.isinf(bound)]
-        if paper is None and len(bounds) > 1:
+        if paper is None and not math.isinf(self.high - self.low):
             paper = (self.low + self.high) / 2
         if paper is None or not self.low < paper < self.high or not isinstance(value, Estimate):
             return None
-        size = min((abs(value.distance(paper, bound)) for bound in bounds), default=math.inf)
-        if not size or math.isinf(size):
-            return None
-        return math.ceil(2 + POWER * value.n * (value.spread.error / size) ** 2)
+        error = value.spread.error * math.sqrt(value.n)
+        least, most = self._passable(value)
+        bounds = [bound for bound in (self.low, self.high) if least < bound < most]
+        sizes = [abs(value.distance(paper, bound)) / error for bound in bounds] if error else []
+        normal = NormalDist()
+        quantile = normal.inv_cdf(1 - LEVEL)
+
+        def power(runs: int) -> float:
+            return 1 - sum(normal.cdf(quantile - size * math.sqrt(runs)) for size in sizes)
+
+        needed = bisect_left(range(MOST_NEEDED), POWER, key=power)
+        return 2 + needed if sizes and needed < MOST_NEEDED else None
 
     def text(self, unit: str) -> str:
         """Format the limits, and their note after a comma."""
