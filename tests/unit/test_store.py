@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole files, locks, things made once, and leftovers of killed processes."""
+"""Whole files, locks, the cache folder, things made once, and leftovers of killed processes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from longfat.system.cache import cache_folder
+from longfat.system.errors import RigError
 from longfat.system.files import write_whole
 from longfat.system.processes import is_running
 from longfat.system.scratch import scratch_in
@@ -151,3 +153,26 @@ def test_the_draft_of_a_killed_process_goes_when_the_file_is_written_again(tmp_p
     write_whole(tmp_path / "verdicts.json", "[]")
     left = [f".report.html-{GONE}", f".verdicts.json-{os.getppid()}", "verdicts.json"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(left)
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        ({}, "/home/somebody/.cache/longfat"),
+        ({"XDG_CACHE_HOME": "/var/tmp/caches"}, "/var/tmp/caches/longfat"),
+        ({"XDG_CACHE_HOME": "relative"}, "/home/somebody/.cache/longfat"),
+        ({"XDG_CACHE_HOME": "/var/tmp/caches", "LONGFAT_CACHE": "/srv/longfat"}, "/srv/longfat"),
+    ],
+)
+def test_variables_choose_the_folder(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], folder: str) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    for name in ("LONGFAT_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, environment.get(name, ""))
+    assert cache_folder() == Path(folder)
+
+
+def test_a_relative_cache_folder_is_refused_with_the_absolute_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGFAT_CACHE", "cache")
+    with pytest.raises(RigError) as caught:
+        cache_folder()
+    assert caught.value.hint == f"LONGFAT_CACHE={Path.cwd() / 'cache'}"
