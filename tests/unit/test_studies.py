@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's folder: its files, its faults, its artifacts; and the time and pairs of the shipped studies."""
+"""A study's folder: its files, its faults, its artifacts; and the runs, time and pairs of the shipped studies."""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
 from pathlib import Path
 
 import pytest
 from fabricated_results import CLAIMS, FIGURES, MANIFEST, write_study
+from study_identities import COMMITTED, study_identities
+from study_identities import STUDIES as IDENTIFIED
 
+from longfat.cli.study import find_study
 from longfat.data.study_folder import StudyFolder, studies_in
 from longfat.plan import Plan, build_plan, estimate
 from longfat.plan.estimate import FIXED_SECONDS, run_seconds
@@ -131,3 +135,30 @@ def test_a_name_that_is_neither_artifact_nor_experiment_is_refused() -> None:
     assert [re.findall("'(tab-44|one-irland|tab-1)'", one.message) for one in caught.value.problems] == [
         *(["tab-44"], ["one-irland"], ["tab-1"])
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", IDENTIFIED)
+def test_the_shipped_studies_have_the_runs_that_are_committed(name: str) -> None:
+    """Where a change is meant, ``python tests/unit/study_identities.py`` renews them."""
+    assert study_identities(name) == json.loads(COMMITTED.read_text(encoding="utf-8"))[name]
+
+
+GALLERY = sorted(path.parent.name for path in EXPERIMENTS.glob("gallery/*/study.yaml"))
+MOST_LINES = 40
+MOST_SECONDS = 120  # of one core
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_study_of_the_gallery_checks_and_plans_and_is_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LONGFAT_ROOT", str(EXPERIMENTS.parent))
+    folder = find_study(f"gallery/{name}")
+    folder.check()
+    assert folder.study.name == name
+    assert [figure.artifact for figure in folder.figures.figures] == [name]
+    plan = build_plan(folder.study, profile="quick", pins={})
+    assert estimate(plan, jobs=1).wall_seconds < MOST_SECONDS
+    lines = [
+        len((folder.path / file).read_text(encoding="utf-8").splitlines()) for file in ("study.yaml", "figures.yaml")
+    ]
+    assert sum(lines) <= MOST_LINES
