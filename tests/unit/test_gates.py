@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validity gates, each met and missed."""
+"""The validity gates, each met and missed; those of the base RTT and of the CPU in detail."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import delay_spec
+from conftest import cable_spec, delay_spec
 from fake_backend import FakeBackend
 
+from longfat.guest.counters import TICK_US, others_us, pressure_us
 from longfat.spec.gates import GATES, Evidence
-from longfat.spec.runspec import Node, Udp
+from longfat.spec.gates.behaviour import base_rtt_holds, cpu_sufficed
+from longfat.spec.runspec import Egress, Flow, Interface, Link, Node, Probes, Queue, RunSpec, Udp
 from longfat.study.traffic import misses
 
 SCALABLE = {"net.ipv4.tcp_scalable.a_ppm": "20000", "net.ipv4.tcp_scalable.b_ppm": "125000"}
@@ -133,3 +136,109 @@ def test_udp_traffic_that_its_host_cannot_send_or_that_never_arrives_is_a_miss(
     counts = {"due_packets": 667, "sent_packets": sent, "received_packets": arrived, "arrived_packets": arrived}
     found = misses(Evidence(spec, *truth, {"udp": [{"udp": "wave", "packet_bytes": 1500, **counts}]}))
     assert len(found) == missed and all("wave" in reason for reason in found)
+
+
+# 20 ms both ways together; the switch sends a packet of 1538 bytes in 1.23 ms and holds 50 of them, 61.5 ms.
+DECLARED_US, PACKET_US, QUEUE_US = 20_000, 1230, 61_520
+
+
+def spec(starts_us: tuple[int, int]) -> RunSpec:
+    """Two senders that meet at a switch, then a delay; the second sends to a receiver of its own."""
+    narrow = Egress(rate_bps=10_000_000, queue=Queue(limit_packets=50))
+    names = ("client1", "client2", "switch", "server1", "server2")
+    flows = (("f1", "client1", "server1"), ("f2", "client2", "server2"))
+    return RunSpec(
+        nodes=(*(Node(name, "router" if name == "switch" else "sender") for name in names), Node("delay", "router")),
+        links=(
+            Link(Interface("client1"), Interface("switch")),
+            Link(Interface("client2"), Interface("switch")),
+            Link(Interface("switch", narrow), Interface("delay", Egress(delay_us=DECLARED_US // 2))),
+            Link(Interface("delay", Egress(delay_us=DECLARED_US // 2)), Interface("server1")),
+            Link(Interface("delay", Egress(delay_us=DECLARED_US // 2)), Interface("server2")),
+        ),
+        flows=tuple(
+            Flow(name, sender, receiver, "reno", 10_000_000, start_us=start)
+            for (name, sender, receiver), start in zip(flows, starts_us, strict=True)
+        ),
+        probes=Probes(),
+        seed=1,
+    )
+
+
+def missed(run: RunSpec, first_us: int, second_us: int) -> list[str]:
+    flows = [{"flow": name, "base_rtt_us": found} for name, found in (("f1", first_us), ("f2", second_us))]
+    return [reason.split()[3] for reason in base_rtt_holds(Evidence(run, {"flows": flows, "interfaces": []}, []))]
+
+
+@pytest.mark.parametrize(
+    ("starts_us", "found_us", "right"),
+    [
+        ((0, 2_000_000), DECLARED_US + 2900 + PACKET_US, True),  # a queue that it finds
+        ((0, 2_000_000), DECLARED_US + QUEUE_US, True),
+        ((0, 2_000_000), DECLARED_US + QUEUE_US + 5000, False),
+        ((0, 2_000_000), DECLARED_US - 1, False),
+        ((0, 0), DECLARED_US + 2 * PACKET_US + 2000, False),  # it could see an empty queue
+        ((2_000_000, 0), DECLARED_US + 2 * PACKET_US + 2000, False),
+    ],
+)
+def test_the_gate_allows_the_queue_that_a_flow_finds(starts_us: tuple[int, int], found_us: int, right: bool) -> None:
+    assert missed(spec(starts_us), DECLARED_US + 1300, found_us) == ([] if right else ["f2"])
+
+
+@pytest.mark.parametrize(("found_us", "right"), [(19_000, True), (18_000, False), (19_500, False), (20_000, True)])
+@pytest.mark.parametrize("timestamps", ["1", "0"])
+def test_whole_milliseconds_may_come_from_timestamps(found_us: int, right: bool, timestamps: str) -> None:
+    run = spec((0, 2_000_000))
+    nodes = (dataclasses.replace(node, sysctls={"net.ipv4.tcp_timestamps": timestamps}) for node in run.nodes)
+    found = missed(dataclasses.replace(run, nodes=tuple(nodes)), DECLARED_US + 1300, found_us)
+    assert found == ([] if right and (timestamps == "1" or found_us >= DECLARED_US) else ["f2"])
+
+
+@pytest.mark.parametrize(
+    ("cca", "found_us", "right"), [("bbr", 4000, True), ("bbr", 4001, False), ("reno", 4000, False)]
+)
+def test_a_timestamp_of_a_paced_packet_may_lie_ahead(cca: str, found_us: int, right: bool) -> None:
+    run = spec((0, 2_000_000))
+    flows = tuple(dataclasses.replace(flow, cca=cca) for flow in run.flows)
+    assert missed(dataclasses.replace(run, flows=flows), DECLARED_US + 1300, found_us) == ([] if right else ["f2"])
+
+
+def test_a_flow_of_another_way_leaves_the_queue_empty() -> None:
+    run = spec((0, 2_000_000))
+    aside = dataclasses.replace(run.flows[0], receiver="client2")  # not through the narrow port
+    apart = dataclasses.replace(run, flows=(aside, run.flows[1]))
+    assert missed(apart, 100, DECLARED_US + 2 * PACKET_US + 2000) == ["f2"]
+
+
+@pytest.mark.parametrize(
+    ("waited", "others", "valid"),
+    [
+        (0.15, None, True),
+        (0.3, None, False),
+        (0.3, 0.03, True),
+        (0.3, 0.6, False),
+        (0.15, 3.0, True),
+        (None, 1.0, True),
+    ],
+)
+def test_waiting_starves_a_run_only_as_far_as_other_programs_ran(
+    waited: float | None, others: float | None, valid: bool
+) -> None:
+    spec = cable_spec()  # parts of its time, of which a quarter is allowed
+    achieved = {"cpu_pressure_us": waited and waited * spec.end_us, "others_cpu_us": others and others * spec.end_us}
+    assert (not list(cpu_sufficed(Evidence(spec, achieved, [])))) == valid
+
+
+def test_others_have_what_they_and_hypervisors_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # user, nice, system, idle, what interrupts took, which the guest's own packets cause, and what was stolen.
+    (tmp_path / "stat").write_text("cpu 700 20 300 5000 10 40 90 800 0 0\ncpu0 1 1 1\n")
+    (tmp_path / "pressure").mkdir()
+    (tmp_path / "pressure/cpu").write_text("some avg10=1.50 total=70000\nfull avg10=0.00 total=0\n")
+    assert pressure_us(tmp_path) == 70_000 + 800 * TICK_US
+    for number, name, ticks in ((1, "python3 (a)", "100 50 400 20"), (7, "iperf", "30 40 0 0")):
+        (tmp_path / str(number)).mkdir()
+        head = f"{number} ({name}) S 0 1 1 0 -1 4194560 1 2 3 4 {ticks}"
+        (tmp_path / str(number) / "stat").write_text(f"{head} 20 0 1 0\n")
+    assert others_us(tmp_path) is None, "this process sees programs other than its own"
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    assert others_us(tmp_path) == (1020 - 570 - 70 + 800) * TICK_US
