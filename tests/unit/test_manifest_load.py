@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading of a study: its values, the places of its problems, and names that lead to no path and no shell."""
+"""Loading of a study: its values, the places of its problems, names that lead to no path or shell; exact sysctls."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from manifests import keys_of, problems_of, study_of
 
+from longfat.study.catalog.ccas import CCAS
 from longfat.study.load import load_study
 from longfat.study.schema.source import MAX_BYTES, read_source
 from longfat.study.traffic.algorithm import Algorithm
@@ -216,3 +217,21 @@ def test_only_true_and_false_are_truth_values(tmp_path: Path) -> None:
 def test_no_name_leads_to_a_path_or_a_shell(tmp_path: Path, of: str, was: str, name: str) -> None:
     quoted = "'" + name.replace("'", "''") + "'"
     assert keys_of(tmp_path, GOOD, (of, of.replace(was, quoted)))
+
+
+def test_each_unit_of_highspeed_keeps_its_last_digit() -> None:
+    given = {"low_window": 8, "high_window": 8.3, "high_p": 1e-7, "high_decrease": 0.1}
+    assert list(CCAS["highspeed"].sysctls(given).items()) == [
+        ("net.ipv4.tcp_highspeed.low_window", "8"),
+        ("net.ipv4.tcp_highspeed.high_window_milli", "8300"),
+        ("net.ipv4.tcp_highspeed.high_p_ppb", "100"),
+        ("net.ipv4.tcp_highspeed.high_decrease_ppm", "100000"),
+        ("net.ipv4.tcp_highspeed.current_window", "0"),
+        ("net.ipv4.tcp_highspeed.count_segments", "0"),
+    ]
+
+
+def test_giving_every_default_is_the_same_as_giving_nothing() -> None:
+    for cca in CCAS.values():
+        given = {n: p.default_text if p.words else float(p.default_text) for n, p in cca.parameters.items()}
+        assert cca.sysctls(given) == cca.sysctls({})

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock: written whole, read back equal, refused when damaged; and the estimate of its cost."""
+"""The lock: written whole, read back equal, refused when damaged; the text of a RunSpec; the estimate of the cost."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
+from conftest import delay_spec
 from manifests import plan_of, study_of
 
 from longfat.cli.reproduce import merge_plans
 from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
 from longfat.plan.estimate import BYTES_PER_CAPTURED_PACKET
+from longfat.spec.runspec import Probes, RunSpec
 from longfat.study.load import load_study
 from longfat.system.errors import RecordError
 from longfat.system.identity import KernelSource
@@ -104,3 +107,17 @@ def test_an_estimate_counts_a_shared_run_once_and_divides_no_run_among_cores(pla
     assert (twice.wall_seconds, twice.disk_bytes) == (once.wall_seconds, once.disk_bytes)
     longest = estimate(windowed(plan, 16 << 20), jobs=1)
     assert estimate(plan, jobs=100).wall_seconds == longest.wall_seconds
+
+
+def with_image(image: str | None) -> RunSpec:
+    spec = delay_spec()
+    return dataclasses.replace(spec, nodes=(dataclasses.replace(spec.nodes[0], image=image), *spec.nodes[1:]))
+
+
+def test_a_later_field_is_part_of_the_identity_only_if_it_is_set() -> None:
+    first = {"name", "role", "sysctls", "offloads", "initial_cwnd_segments"}
+    assert set(json.loads(with_image(None).to_json())["nodes"][0]) == first
+    assert json.loads(with_image("web:1").to_json())["nodes"][0]["image"] == "web:1"
+    assert with_image("web:1").run_id != with_image(None).run_id
+    text = RunSpec((), (), (), Probes(), 1).to_json()
+    assert not [kind for kind in ("udp", "ping", "web", "programs") if kind in text]
