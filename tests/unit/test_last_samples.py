@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last report of a connection: its time and number, and the receiving time of the flow that follows from it."""
+"""The last report of a connection: its time and number, the receiving time that follows, and what metrics make of it."""
 
 from __future__ import annotations
 
 import dataclasses
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from conftest import delay_spec
+from tables_in_memory import TablesInMemory, flow_row, run
 
 from longfat.dataset.columns import SCHEMAS
 from longfat.dataset.parse import receiving_time
 from longfat.guest import netlink, sockets
 from longfat.guest.probes import SeenSockets
+from longfat.metrics import METRICS
+from longfat.metrics.data import CLOSED, NoValue, RunData
 
 DIAG = (Path(__file__).parents[1] / "data" / "linux-6.12-inet-diag-two-sockets.bin").read_bytes()
 OPEN = next(netlink.bodies(DIAG))
@@ -87,3 +93,46 @@ def test_transfers_and_flows_without_a_last_sample_have_the_time_from_their_star
     for one, table in ((of_transfers, closed_at(4_060_000)), (flow, closed_at())):
         found = receiving_time({"sending_us": 2_000_000}, ROW, SPEC, one, table)
         assert found == {"first_byte_us": 2_000_000, "last_byte_us": 4_000_000}
+
+
+STATE_OPEN, UNSET = 0, 0x7FFFFFFF
+SAMPLES = ((100_000, "f", 0, STATE_OPEN, 40, UNSET, 100_000), (200_000, "f", 0, STATE_OPEN, 40, UNSET, 200_000))
+END = (500_000, "f", 0, STATE_OPEN, 10, 10, 800_000)  # the window was halved twice since the last sample
+
+
+class Closed(TablesInMemory):
+    """Samples of which the last one is of the end."""
+
+    def sockets(self, run_id: str, flow: str | None = None) -> Mapping[str, npt.NDArray[Any]]:
+        found = super().sockets(run_id, flow)
+        state = np.ones(len(found["t_us"]))
+        state[-1] = CLOSED
+        return {**found, "state": state}
+
+
+def data(*samples: tuple[Any, ...]) -> RunData:
+    dataset = Closed(Path(), {"r": samples})
+    vars(dataset).update(runs=(run("r"),), flows={"r": (flow_row("f", 1.0, until_s=0.5),)})
+    return RunData(dataset, run("r"))
+
+
+def test_a_window_that_fell_after_the_last_sample_is_no_cut_of_it() -> None:
+    found = data(*SAMPLES, END)
+    assert METRICS["cuts"].of(found, None, {}) == 0
+    assert found.connection().cwnd.tolist() == [40, 40]
+
+
+def test_what_was_acknowledged_up_to_the_end_counts() -> None:
+    samples = data(*SAMPLES, END).connection()
+    assert samples.acked_by(np.array([150_000.0, 350_000.0, 900_000.0])).tolist() == [150_000, 500_000, 800_000]
+
+
+def test_a_counter_at_the_end_is_that_of_the_report() -> None:
+    assert data(*SAMPLES, END).at_end("bytes_acked") == 800_000
+
+
+def test_a_connection_between_two_samples_carries_bytes_and_has_no_window() -> None:
+    found = data(END)
+    assert METRICS["together"].of(found, None, {}) == pytest.approx(8 * 800_000 / 0.5e6)
+    with pytest.raises(NoValue, match="'f'"):
+        found.connection()
