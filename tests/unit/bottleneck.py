@@ -8,23 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from fake_backend import FakeBackend
-from manifests import spec_of, study_of
+from manifests import HEAD, refused, spec_of, study_of
 
 from longfat.spec.gates import Evidence
 from longfat.spec.network import Port, lay_out
 from longfat.spec.runspec import Queue, RunSpec
 from longfat.study.study import Study
 from longfat.study.traffic import misses
-from longfat.system.errors import StudyError
 
 STUDY = """\
-format: 2
-study: example
-title: An example
-algorithms: {{standard: {{cca: reno}}}}
-experiments:
   - id: first
     topology:
       kind: dumbbell
@@ -40,7 +33,7 @@ PLAIN = "{limit: 100}"
 
 
 def _text(queue: str, keys: str, hosts: str) -> str:
-    return STUDY.format(queue=f"{queue}\n      {keys}" if keys else queue, hosts=hosts)
+    return HEAD + STUDY.format(queue=f"{queue}\n      {keys}" if keys else queue, hosts=hosts)
 
 
 def study(folder: Path, queue: str = PLAIN, keys: str = "", hosts: str = "{}") -> Study:
@@ -57,9 +50,7 @@ def planned(
 
 def problem(folder: Path, queue: str = PLAIN, keys: str = "", hosts: str = "{}") -> str:
     """Return key and message of the only problem of the study."""
-    with pytest.raises(StudyError) as caught:
-        study(folder, queue, keys, hosts)
-    (found,) = caught.value.problems
+    (found,) = refused(lambda: study(folder, queue, keys, hosts))
     return f"{found.key}: {found.message}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies from the text of a manifest with some changes: loaded, planned, or refused."""
+"""Studies from the text of a manifest with some changes, loaded, planned, or refused; the head that many have."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ from longfat.study.study import Study
 from longfat.system.errors import Problem, StudyError
 
 Change = tuple[str, str]
+HEAD = """\
+format: 2
+study: example
+title: An example
+algorithms: {standard: {cca: reno}}
+experiments:
+"""
 
 
 def changed(text: str, *changes: Change) -> str:
@@ -48,7 +55,7 @@ def spec_of(folder: Path, text: str, *changes: Change, profile: str = "paper", b
 
 
 def refused(read: Callable[[], object]) -> tuple[Problem, ...]:
-    """Read a file that must be refused, and return its problems."""
+    """Return the problems of what must be refused."""
     with pytest.raises(StudyError) as caught:
         read()
     return caught.value.problems

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from manifests import keys_of, spec_of
+from manifests import HEAD, keys_of, spec_of
 
 from longfat.guest.app_rate import due_bytes
 from longfat.guest.kinds.flows import flow_results
@@ -14,16 +14,14 @@ from longfat.spec.gates import Evidence
 from longfat.spec.runspec import RunSpec
 from longfat.study.traffic.flows import applications_gave_their_rate
 
-MANIFEST = """\
-format: 2
-study: small
-title: An application that has so much to send
-algorithms: {standard: {cca: reno}}
-experiments:
+MANIFEST = (
+    HEAD
+    + """\
   - id: call
     topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 30 ms, senders: 1}
     flows: [{name: call, from: client1, to: server, algorithm: standard, duration: 3 s, KEYS}]
 """
+)
 
 
 def planned(folder: Path, keys: str) -> RunSpec:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from bottleneck import missed, planned, problem
-from manifests import spec_of
+from manifests import HEAD, spec_of
 
 from longfat.spec.network import lay_out, route
 from longfat.spec.runspec import Card, Egress
@@ -42,16 +42,14 @@ def test_a_card_that_was_not_achieved_is_a_miss(
 
 HELD = "aggregation: 3 ms, reverse_aggregation: 9 ms"
 LINE = f"{{kind: dumbbell, rate: 20 Mbit/s, rtt: 40 ms, senders: 1, {HELD}}}"
-HOLDING = f"""\
-format: 2
-study: example
-title: A path that holds packets
-algorithms: {{standard: {{cca: reno}}}}
-experiments:
+HOLDING = (
+    HEAD
+    + f"""\
   - id: held
     topology: {LINE}
     flows: [{{name: flow, from: client1, to: server, algorithm: standard, duration: 2 s}}]
 """
+)
 PATHS = {
     "direct": f"{{kind: direct, rate: 20 Mbit/s, rtt: 40 ms, {HELD}}}",
     "delay": f"{{kind: delay, rate: 20 Mbit/s, rtt: 40 ms, jitter: 1 ms, jitter_order: kept, {HELD}}}",

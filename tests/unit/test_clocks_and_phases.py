@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from manifests import changed, plan_of, warnings_of
+from manifests import HEAD, changed, plan_of, warnings_of
 
 from longfat.backends import ns2, ns3
 from longfat.backends.simulated import achieved
@@ -18,19 +18,17 @@ from longfat.spec.links import Change, Egress, Trace
 from longfat.spec.network import Port, capacity_bits, ports, steps
 from longfat.spec.runspec import RunSpec
 
-STUDY = """\
-format: 2
-study: clocks
-title: Two senders
-algorithms: {reno: {cca: reno}}
-experiments:
+STUDY = (
+    HEAD
+    + """\
   - id: first
     topology: {kind: dumbbell, rate: 20 Mbit/s, host_rate: 1 Gbit/s, rtt: 30 ms, senders: 2, receivers: 2}
     flows:
-      - {name: a, from: client1, to: server1, algorithm: reno, duration: 5 s}
-      - {name: b, from: client2, to: server2, algorithm: reno, duration: 5 s}
+      - {name: a, from: client1, to: server1, algorithm: standard, duration: 5 s}
+      - {name: b, from: client2, to: server2, algorithm: standard, duration: 5 s}
     repetitions: 12
 """
+)
 PACKET_NS = 1538 * 8 * 50  # at 20 Mbit/s
 CLIENTS_SERVERS = ("client", "server")
 NO_TIME = "    hosts: {processing_time: {jitter: 0 us}}\n"

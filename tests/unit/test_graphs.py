@@ -6,18 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from manifests import keys_of, spec_of
+from manifests import HEAD, keys_of, spec_of
 
 from longfat.spec.network import base_rtt_us, lay_out, route
 from longfat.spec.runspec import Change, Impairment, Queue, RunSpec
 
 MBPS = 1_000_000
 STUDY = """\
-format: 2
-study: example
-title: An example
-algorithms: {{standard: {{cca: reno}}}}
-experiments:
   - id: first
     clock_tolerance: 0 ppm
     phases: fixed
@@ -41,7 +36,7 @@ RADIO = ", queue: {kind: codel}, loss: 1 %}"
 
 
 def planned(tmp_path: Path, topology: str, *flows: tuple[str, str, str], backend: str = "virtual") -> RunSpec:
-    text = STUDY.format(topology=topology, flows="\n".join(FLOW.format(*flow) for flow in flows))
+    text = HEAD + STUDY.format(topology=topology, flows="\n".join(FLOW.format(*flow) for flow in flows))
     return spec_of(tmp_path, text, backend=backend)
 
 
@@ -123,5 +118,5 @@ def test_a_link_that_loses_packets_has_a_node_that_delays_in_its_middle(tmp_path
     ],
 )
 def test_what_is_no_network_is_refused(tmp_path: Path, old: str, new: str, key: str) -> None:
-    text = STUDY.format(topology=GRAPH + "}", flows=FLOW.format("one", "near", "home"))
+    text = HEAD + STUDY.format(topology=GRAPH + "}", flows=FLOW.format("one", "near", "home"))
     assert f"experiments[0].topology.{key}" in keys_of(tmp_path, text, (old, new))

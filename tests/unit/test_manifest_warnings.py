@@ -8,19 +8,16 @@ from pathlib import Path
 import pytest
 from fabricated_results import MANIFEST as SMALL
 from fabricated_results import write_study
-from manifests import Change, changed, keys_of, study_of, warnings_of
+from manifests import HEAD, Change, changed, keys_of, study_of, warnings_of
 from tiny_study import call
 
 from longfat.cli.study import require_effects
 from longfat.data.study_folder import StudyFolder, studies_in
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-MANIFEST = """\
-format: 2
-study: buffers
-title: A sweep of the switch's buffer
-algorithms: {standard: {cca: reno}}
-experiments:
+MANIFEST = (
+    HEAD
+    + """\
   - id: buffer
     topology:
       kind: dumbbell
@@ -32,6 +29,7 @@ experiments:
       - {name: stream, from: client1, to: server, algorithm: standard, duration: 60 s}
     sweep: {product: {queue: [10, 100, 2000]}}
 """
+)
 FLOW = "      - {name: stream, from: client1, to: server, algorithm: standard, duration: 60 s}\n"
 SECOND = FLOW.replace("stream", "other").replace("client1", "client2")
 WAVE = "{name: wave, from: client2, to: server, mean: 4 Mbit/s, swing: 1 Mbit/s, period: 1 s, duration: 60 s}"
@@ -98,11 +96,11 @@ def test_every_key_of_the_shipped_studies_has_an_effect_and_only_intended_warnin
 def test_samples_that_are_rarer_than_round_trips_are_a_warning_where_claims_count_cuts(
     tmp_path: Path, interval: str, claim: str, warned: bool
 ) -> None:
-    study = tmp_path / "buffers"
+    study = tmp_path / "example"
     study.mkdir()
     (study / "study.yaml").write_text(MANIFEST + f"    probes: {{sockets: {interval}}}\n", encoding="utf-8")
     text = f"claims:\n  - {{id: a, statement: s, paper: {{value: none, where: none}}, relation: '{claim}'}}\n"
-    (study / "claims.yaml").write_text(f"format: 2\nstudy: buffers\n{text}", encoding="utf-8")
+    (study / "claims.yaml").write_text(f"format: 2\nstudy: example\n{text}", encoding="utf-8")
     found = [one for one in StudyFolder(study).warnings if "misses cuts of the window" in one.message]
     assert [(one.line, "'a'" in one.message) for one in found] == ([(16, True)] if warned else [])
 

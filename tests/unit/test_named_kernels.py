@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from manifests import keys_of, study_of
+from manifests import HEAD, keys_of, study_of
 
 from longfat.cli.console import Output
 from longfat.cli.run import run
@@ -16,17 +16,14 @@ from longfat.plan.lockfile import read_lock
 from longfat.study.catalog.kernels import DEFAULT_KERNEL, ERA_KERNEL
 
 NEWER = "linux-7.3"
-STUDY = """\
-format: 2
-study: example
-title: An example
-algorithms:
-  standard: {cca: reno}
-experiments:
+STUDY = (
+    HEAD
+    + """\
   - id: first
     topology: {kind: delay, rate: 100 Mbit/s, rtt: 30 ms}
     flows: [{name: f1, from: client1, to: server, algorithm: standard, duration: 1 s, start_jitter: 1 ms}]
 """
+)
 SWEPT = STUDY + f'    kernel: "${{kernel}}"\n    sweep: {{product: {{kernel: [{DEFAULT_KERNEL}, {NEWER}]}}}}\n'
 NAMED = STUDY.replace("algorithms:", f"kernel: {NEWER}\nalgorithms:")
 ERA = STUDY.replace("algorithms:", "stack: linux-2.4\nalgorithms:", 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import delay_spec
-from manifests import plan_of, study_of
+from manifests import HEAD, plan_of, study_of
 
 from longfat.cli.reproduce import merge_plans
 from longfat.plan import Plan, build_plan, estimate, read_lock, write_lock
@@ -17,19 +17,16 @@ from longfat.study.load import load_study
 from longfat.system.errors import RecordError
 from longfat.system.identity import KernelSource
 
-STUDY = """\
-format: 2
-study: example
-title: An example
-algorithms: {standard: {cca: reno}}
-hosts: {mtu: 1500 B}
-experiments:
+STUDY = (
+    HEAD
+    + """\
   - id: first
     topology: {kind: delay, rate: 1 Gbit/s, rtt: 30 ms}
     flows: [{name: f1, from: client1, to: server, algorithm: standard, window: "${window}", duration: 10 s}]
     sweep: {product: {window: [16 MiB, 375 kB]}}
     probes: {capture: [f1]}
 """
+)
 
 
 @pytest.fixture

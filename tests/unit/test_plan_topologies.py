@@ -4,27 +4,22 @@
 from pathlib import Path
 
 import pytest
-from manifests import spec_of
+from manifests import HEAD, spec_of
 
 from longfat.spec.network import route
 from longfat.spec.runspec import Egress, RunSpec
 
 STUDY = """\
-format: 2
-study: example
-title: An example
-algorithms: {{standard: {{cca: reno}}}}
-hosts: {{mtu: 9000 B, txqueuelen: 50}}
-experiments:
   - id: first
     topology: {topology}
+    hosts: {{mtu: 9000 B, txqueuelen: 50}}
     flows: [{{name: f1, from: client1, to: {to}, algorithm: standard, duration: 10 s}}]
     drops: {drops}
 """
 
 
 def spec(tmp_path: Path, topology: str, *, to: str = "server", drops: str = "[]", backend: str = "virtual") -> RunSpec:
-    return spec_of(tmp_path, STUDY.format(topology=topology, to=to, drops=drops), backend=backend)
+    return spec_of(tmp_path, HEAD + STUDY.format(topology=topology, to=to, drops=drops), backend=backend)
 
 
 def egresses(found: RunSpec) -> dict[tuple[str, str], Egress]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fabricated_results import READ_BACK
-from manifests import refused
+from manifests import HEAD, refused
 
 from longfat.backends import own_files
 from longfat.cli.run import files_of
@@ -25,11 +25,6 @@ from longfat.study.traffic.programs import programs_left_their_files
 from longfat.system.errors import RigError, StudyError
 
 MANIFEST = """\
-format: 2
-study: pieces
-title: Traffic in pieces
-algorithms: {{standard: {{cca: reno}}}}
-experiments:
   - id: one
     topology: {{kind: dumbbell, rate: 10 Mbit/s, rtt: 40 ms, senders: 2}}
     flows: [{{name: beside, from: client2, to: server, algorithm: standard, duration: 60 s}}]
@@ -45,7 +40,7 @@ def spec(folder: Path, entry: str, *changes: tuple[str, str]) -> RunSpec:
     for old, new in changes:
         assert old in entry
         entry = entry.replace(old, new)
-    (folder / "study.yaml").write_text(MANIFEST.format(entry=entry), encoding="utf-8")
+    (folder / "study.yaml").write_text(HEAD + MANIFEST.format(entry=entry), encoding="utf-8")
     return build_plan(load_study(folder / "study.yaml"), profile="paper", pins={}).runs[0].spec
 
 

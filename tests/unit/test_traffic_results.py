@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import cable_spec
 from fabricated_results import CAPTURED, READ_BACK, make_results
-from manifests import keys_of, plan_of, study_of
+from manifests import HEAD, keys_of, plan_of, study_of
 from own_metrics import own_metrics
 
 from longfat.dataset.load import Dataset
@@ -21,12 +21,9 @@ from longfat.spec.runspec import Node, RunSpec, Web
 from longfat.study.traffic import misses
 
 own_metrics("kelly-2003")  # web_bytes, web_rate
-MANIFEST = """\
-format: 2
-study: traffic
-title: Transfers, web users and pings
-algorithms: {standard: {cca: reno}}
-experiments:
+MANIFEST = (
+    HEAD
+    + """\
   - id: bulk
     topology: {kind: dumbbell, rate: 100 Mbit/s, rtt: 30 ms, senders: 3, receivers: 2}
     flows:
@@ -46,6 +43,7 @@ experiments:
     udp: [{name: wave, from: client2, to: server2, mean: 12 Mbit/s, swing: 1 Mbit/s, period: 5 s, duration: 10 s}]
     probes: {ping: 100 ms}
 """
+)
 USERS = Web("surf", "client1", "server", 100, "reno", 10_000_000)
 SPEC = RunSpec((Node("client1", "sender"), Node("server", "receiver")), (), (), cable_spec().probes, 1, web=(USERS,))
 ACHIEVED = {**READ_BACK, **CAPTURED, "web": [{"web": "surf", "ccas": ["reno"]}]}
