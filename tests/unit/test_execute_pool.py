@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,6 @@ from pathlib import Path
 import pytest
 from conftest import plan_of
 from fake_backend import FakeBackend
-from slow_study import start_study, workers_of
 
 from longfat.execute.attempt import Attempt
 from longfat.execute.pool import Threads
@@ -22,11 +22,34 @@ from longfat.execute.results import open_results
 from longfat.execute.study import Summary, execute
 from longfat.system.processes import children
 
+STUDY = """
+import sys
+from pathlib import Path
+from conftest import plan_of
+from fake_backend import FakeBackend
+from longfat.execute.results import open_results
+from longfat.execute.study import execute
+
+if __name__ == "__main__":
+    with open_results(Path(sys.argv[1])) as results:
+        execute(plan_of(8), FakeBackend(wall_seconds=0.4), results, jobs=2)
+"""
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """A study that goes on, with its results folder."""
-    process, results = start_study(tmp_path)
+    """A study of 8 slow runs that goes on in a process of its own, two of them recorded, and its results folder."""
+    script, results = tmp_path / "study.py", tmp_path / "results"
+    script.write_text(STUDY)
+    tests = Path(__file__).parents[1]
+    path = os.pathsep.join(map(str, (tests, tests / "fake", tests.parent / "src")))
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(results)], env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)}
+    )
+    deadline = time.monotonic() + 30
+    while len(list((results / "raw").glob("one-flow*"))) < 2:
+        assert time.monotonic() < deadline and process.poll() is None, "the study did not get going"
+        time.sleep(0.02)
     yield process, results
     process.kill()
     process.wait()
@@ -57,7 +80,8 @@ def test_guests_end_with_the_command_and_only_the_runs_in_flight_are_lost(
     study: tuple[subprocess.Popen[bytes], Path], tmp_path: Path, number: signal.Signals
 ) -> None:
     process, results = study
-    guests = workers_of(process.pid)
+    threads = Path("/proc", str(process.pid), "task").iterdir()
+    guests = [pid for thread in threads for pid in (thread / "children").read_text().split()]
     process.send_signal(number)
     process.wait(20)
     assert process.returncode != 0 and gone(guests)
