@@ -16,6 +16,9 @@ from test_kernel_check import STUDY as CANARIES
 
 from longfat.cli import evidence
 from longfat.cli.console import Output
+from longfat.data.study_folder import StudyFolder
+from longfat.evidence.baselines import FOLDER, read_baselines
+from longfat.evidence.judged import Evidenced, evidence_of
 
 ANOTHER = FakeBackend(achieved_rate_factor=1 + 1e-12)  # another digest, and no number differs
 
@@ -56,6 +59,13 @@ def printed(command: Callable[[Output], object], *, as_json: bool = False) -> st
     output = io.StringIO()
     command(Output(as_json=as_json, file=output, width=200))
     return output.getvalue()
+
+
+def evidence_in(study: Path) -> Evidenced:
+    """What the evidence of a study in such a repository says."""
+    found = evidence_of(StudyFolder(study), read_baselines(study.parents[1] / FOLDER))
+    assert found is not None
+    return found
 
 
 def files_of(study: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from lab_inventory import convert
+from manifests import refused
 
 from longfat.backends.testbed.inventory import load_inventory, read_inventory
 from longfat.system.errors import StudyError
@@ -53,9 +54,7 @@ def write(folder: Path, inventory: object) -> Path:
 
 
 def refused_keys(folder: Path, inventory: object) -> list[str]:
-    with pytest.raises(StudyError) as caught:
-        load_inventory(write(folder, inventory))
-    return [problem.key for problem in caught.value.problems]
+    return [str(problem.key) for problem in refused(lambda: load_inventory(write(folder, inventory)))]
 
 
 def test_hosts_and_the_delays_of_links_are_read(tmp_path: Path) -> None:

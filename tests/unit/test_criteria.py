@@ -8,15 +8,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidenced import add, change, file_of, printed
+from conftest import evidence_study
+from evidenced import add, change, evidence_in, file_of, printed
 from fabricated_results import CLAIMS
 
 from longfat.cli import evidence
 from longfat.cli.verdicts import verdicts
 from longfat.data.study_folder import StudyFolder
-from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.criteria import read_criteria, with_present, write_criteria
-from longfat.evidence.judged import evidence_of
 from longfat.system.errors import StudyError
 
 CHANGE = """changes:
@@ -24,10 +23,7 @@ CHANGE = """changes:
 """
 
 
-@pytest.fixture
-def study(evidence_study: Path) -> Path:
-    """The study's folder in a repository with its evidence."""
-    return evidence_study
+study = evidence_study
 
 
 def criteria(study: Path) -> Path:
@@ -35,9 +31,7 @@ def criteria(study: Path) -> Path:
 
 
 def younger(study: Path) -> tuple[str, ...]:
-    one = evidence_of(StudyFolder(study), read_baselines(study.parents[1] / FOLDER))
-    assert one is not None
-    return one.younger
+    return evidence_in(study).younger
 
 
 def edit(study: Path, before: str, after: str, changes: str = "") -> None:

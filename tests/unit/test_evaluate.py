@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 import yaml
+from manifests import refused
 
 from longfat.cli.evaluate import SHIPPED, TABLE, in_order, table_of
 from longfat.data.study_folder import StudyFolder
@@ -78,9 +79,7 @@ def test_a_faulty_row_is_named_with_its_line(right: str, wrong: str, tmp_path: P
     (tmp_path / FILE).write_text(text.replace(right, wrong, 1))
     faulty = StudyFolder(tmp_path)
     faulty.__dict__.update(study=folder.study, claims=folder.claims)
-    with pytest.raises(StudyError) as caught:
-        card_document(faulty)
-    (problem,) = caught.value.problems
+    (problem,) = refused(lambda: card_document(faulty))
     assert problem.key.startswith("rows[1].")
     assert right in text.splitlines()[(problem.line or 0) - 1]
 

@@ -9,14 +9,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidenced import add, change, file_of, files_of, git, printed, repository, with_evidence
+from evidenced import add, change, evidence_in, file_of, files_of, git, printed, repository, with_evidence
 from fabricated_results import CLAIMS, judge_study, write_results
+from manifests import refused
 
 from longfat.cli import evidence, rows
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
-from longfat.evidence.baselines import FOLDER, read_baselines
-from longfat.evidence.judged import evidence_of
 from longfat.evidence.rows import Row, ValueKey, merge
 from longfat.evidence.store import Rows, read_rows, write_rows
 from longfat.relations.evaluate import Grounds
@@ -30,10 +29,9 @@ from longfat.system.locks import hold
 ROOT = Path(__file__).parents[2]
 
 
-def judged(root: Path, study: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+def judged(study: Path) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the verdicts by the evidence, and the exclusions."""
-    found = evidence_of(StudyFolder(study), read_baselines(root / FOLDER))
-    assert found is not None
+    found = evidence_in(study)
     return {item.verdict.claim: item.verdict.verdict for item in found.judged}, found.exclusions
 
 
@@ -56,8 +54,8 @@ def test_verdicts_from_evidence_alone_are_those_from_the_dataset(evidence_study:
     grounds = Grounds(known, load_dataset(tmp_path / "results" / "small"))
     from_dataset = [decide(claim, grounds) for claim in StudyFolder(evidence_study).claims]
     shutil.rmtree(tmp_path / "results")
-    found = evidence_of(StudyFolder(evidence_study), read_baselines(tmp_path / FOLDER))
-    assert found is not None and found.runs == 9
+    found = evidence_in(evidence_study)
+    assert found.runs == 9
     assert [item.verdict for item in found.judged] == from_dataset
     assert [item.profile for item in found.judged] == ["paper", "paper"]
 
@@ -129,9 +127,7 @@ def test_a_file_without_its_heading_or_in_another_folder_is_an_error(evidence_st
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
     (evidence_study / "evidence" / "stray.jsonl").write_text("")
     path.with_suffix(".jsonl.orig").write_text("")
-    with pytest.raises(StudyError) as caught:
-        read_rows(evidence_study, "small")
-    found = [problem.file.rpartition("/")[2] for problem in caught.value.problems]
+    found = [problem.file.rpartition("/")[2] for problem in refused(lambda: read_rows(evidence_study, "small"))]
     assert sorted(found) == ["one-drop.jsonl", "one-drop.jsonl.orig", "stray.jsonl"]
 
 
@@ -165,7 +161,7 @@ def test_git_merges_the_evidence_of_two_people_without_a_conflict(
         git(tmp_path, "add", "-A")
         git(tmp_path, "commit", "-m", name)
     git(tmp_path, "merge", "mine")
-    assert judged(tmp_path, study)[1] == ()
+    assert judged(study)[1] == ()
     assert sum(map(len, read_rows(study, "small").values())) == 9
     printed(evidence.merge)
     assert (study / PAGE).read_text(encoding="utf-8").count("| `halves` |") == 1
@@ -208,7 +204,7 @@ def test_rows_and_values_that_do_not_count_are_left_out_by_name(
 ) -> None:
     path = file_of(evidence_study, "one-drop")
     path.write_text(re.sub(before, after, path.read_text(), count=1))
-    words, exclusions = judged(tmp_path, evidence_study)
+    words, exclusions = judged(evidence_study)
     assert len(exclusions) == 1 and re.fullmatch(exclusion, exclusions[0])
     assert words["halves"] not in ("reproduced", "not reproduced") and words["window-limits"] == "reproduced"
 
@@ -217,7 +213,7 @@ def test_rows_of_equal_measurements_with_different_values_do_not_count(evidence_
     path = file_of(evidence_study, "delay")
     text = re.sub(r'"measured":"\w+"', '"measured":"00"', path.read_text())
     path.write_text(text.replace("279.620264", "279.6", 1))
-    words, exclusions = judged(tmp_path, evidence_study)
+    words, exclusions = judged(evidence_study)
     assert words["window-limits"] == "undecided" and "equal measurements have different values" in exclusions[0]
 
 
@@ -228,7 +224,7 @@ def test_runs_of_scenarios_that_the_study_has_changed_or_dropped_are_left_out_by
     manifest.write_text(manifest.read_text().replace("[1 MiB, 8 MiB]", "[4 MiB, 8 MiB]").replace("3 s}", "4 s}"))
     (evidence_study / "claims.yaml").write_text(CLAIMS.replace("1 MiB", "4 MiB"))
     (evidence_study / "figures.yaml").unlink()
-    _, exclusions = judged(tmp_path, evidence_study)
+    _, exclusions = judged(evidence_study)
     assert exclusions == (
         "4 x paper: runs of scenarios that the study does not have",
         "1 x paper: runs of scenarios that were changed since",
@@ -242,9 +238,8 @@ def test_a_run_that_lies_with_another_experiment_too_counts_once_and_is_named(
     with file_of(evidence_study, "delay").open("a") as other:
         other.write(row)
     belongs = "1 x paper: runs in the file of experiment delay that belong to another"
-    assert judged(tmp_path, evidence_study) == ({"window-limits": "reproduced", "halves": "reproduced"}, (belongs,))
-    found = evidence_of(StudyFolder(evidence_study), read_baselines(tmp_path / FOLDER))
-    assert found is not None and found.runs == 9
+    assert judged(evidence_study) == ({"window-limits": "reproduced", "halves": "reproduced"}, (belongs,))
+    assert evidence_in(evidence_study).runs == 9
 
 
 def test_results_of_another_study_or_seed_are_refused_and_missing_runs_are_named(
@@ -270,8 +265,7 @@ def test_the_report_has_the_verdict_by_all_evidence_first(evidence_study: Path, 
     judge_study(results, evidence_study)
     path = file_of(evidence_study, "delay")
     path.write_text(path.read_text(encoding="ascii").splitlines(keepends=True)[0], encoding="ascii")
-    found = evidence_of(StudyFolder(evidence_study), read_baselines(tmp_path / FOLDER))
-    page = write_report(results, StudyFolder(evidence_study), found).read_text(encoding="utf-8")
+    page = write_report(results, StudyFolder(evidence_study), evidence_in(evidence_study)).read_text(encoding="utf-8")
     row = page.split('<article class="claim is-undecided" id="claim-window-limits">')[1].split("</article>")[0]
     by_evidence, by_runs = row.split("By the runs of this report alone")
     assert "run missing" in by_evidence and "reproduced" in by_runs
@@ -293,19 +287,19 @@ def test_a_run_of_one_profile_counts_in_another_that_has_it_too(evidence_study: 
     change(path, '"profile":"paper"', '"profile":"quick"')
     (path.parents[1] / "quick").mkdir()
     elsewhere = path.rename(path.parents[1] / "quick" / path.name)
-    found = evidence_of(StudyFolder(evidence_study), read_baselines(tmp_path / FOLDER))
-    assert found is not None and found.runs == 9 and not found.exclusions
+    found = evidence_in(evidence_study)
+    assert found.runs == 9 and not found.exclusions
     assert [(item.verdict.verdict, item.profile) for item in found.judged] == [("reproduced", "paper")] * 2
     path.write_text(elsewhere.read_text().replace("quick", "paper").replace('"measured":"', '"measured":"0', 1))
     with pytest.raises(StudyError, match="contradicts itself"):
-        judged(tmp_path, evidence_study)
+        judged(evidence_study)
 
 
 def test_a_missing_repetition_is_named_and_its_claims_are_undecided(evidence_study: Path) -> None:
     path = file_of(evidence_study, "delay")
     gone = next(line for line in path.read_text().splitlines() if '"repetition":1,' in line)
     change(path, f"{gone}\n", "")
-    words, exclusions = judged(evidence_study.parents[1], evidence_study)
+    words, exclusions = judged(evidence_study)
     assert words["window-limits"] == "undecided"
     assert json.loads(gone)["scenario"] in " ".join(exclusions) and "repetition 1" in " ".join(exclusions)
 
@@ -318,6 +312,6 @@ def test_a_withdrawn_row_does_not_come_back(evidence_study: Path) -> None:
     path.write_text(f"{text}{withdrawal}\n{wrong}\n", encoding="ascii")
     (kept,) = (of for place, of in read_rows(evidence_study, "small").items() if place.experiment == "one-drop")
     assert [row.withdrawn for row in kept.values()] == ["a wrong clock"]
-    assert "a wrong clock" in " ".join(judged(evidence_study.parents[1], evidence_study)[1])
+    assert "a wrong clock" in " ".join(judged(evidence_study)[1])
     write_rows(evidence_study, "small", read_rows(evidence_study, "small"))
     assert "a wrong clock" in path.read_text(encoding="ascii") and wrong not in path.read_text(encoding="ascii")

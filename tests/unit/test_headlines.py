@@ -6,17 +6,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from evidenced import printed
+from evidenced import evidence_in, printed
 from fabricated_results import make_results, write_study
+from manifests import refused
 
 from longfat.cli import evidence
 from longfat.cli.report import report as report_command
 from longfat.cli.verdicts import verdicts
 from longfat.data.study_folder import StudyFolder
-from longfat.evidence.baselines import FOLDER, read_baselines
-from longfat.evidence.judged import Evidenced, evidence_of, without_runs
+from longfat.evidence.judged import without_runs
 from longfat.relations.headlines import HEADLINE_WORDS, word_of
 from longfat.report.findings import headline_rows, sentence
+from longfat.report.markdown import BEGIN, END
 from longfat.report.report import write_report
 from longfat.system.errors import StudyError
 
@@ -70,33 +71,22 @@ def test_further_evidence_never_changes_a_verdict_that_is_not_open() -> None:
 def test_all_problems_are_reported_at_once_with_file_line_and_key(tmp_path: Path) -> None:
     faulty = HEADLINES.replace("study: small", "study: tall").replace("halves]", "halfs]").replace("[delay,", "[dela,")
     faulty += "  - {id: more, statement: twice, paper: x, where: y, claims: [], verdict: supported}\n"
-    with pytest.raises(StudyError) as caught:
-        _ = with_headlines(write_study(tmp_path), faulty.replace("    where: figure 1\n", "")).headlines
-    found = {(problem.line, problem.key) for problem in caught.value.problems}
+    without = with_headlines(write_study(tmp_path), faulty.replace("    where: figure 1\n", ""))
+    problems = refused(lambda: without.headlines)
+    found = {(problem.line, problem.key) for problem in problems}
     last = len(faulty.splitlines()) - 1  # a line was taken out
     assert {(last, "headlines[1].id"), (last, "headlines[1].verdict"), (last, "headlines[1].claims")} <= found
     assert any(key.startswith("headlines[0]") and line is not None and line < last for line, key in found)
-    assert all(problem.file.endswith("headlines.yaml") for problem in caught.value.problems)
+    assert all(problem.file.endswith("headlines.yaml") for problem in problems)
     names = faulty.replace(faulty.splitlines()[-1] + "\n", "")
-    with pytest.raises(StudyError) as caught:
-        _ = with_headlines(tmp_path / "experiments" / "small", names).headlines
-    keys = {problem.key for problem in caught.value.problems}
-    assert keys == {"study", "headlines[0].claims[1]", "headlines[0].here"}
+    misnamed = with_headlines(tmp_path / "experiments" / "small", names)
+    assert {problem.key for problem in refused(lambda: misnamed.headlines)} == {
+        "study",
+        "headlines[0].claims[1]",
+        "headlines[0].here",
+    }
     with pytest.raises(StudyError, match="without its"):
         _ = with_headlines(tmp_path / "experiments" / "small", HEADLINES.replace("1500 ms]}", "1500 ms]")).headlines
-
-
-def merged(folder: StudyFolder) -> Evidenced:
-    """Write what follows from the evidence of a study into its README and into docs/findings.md; return it."""
-    root = folder.path.parents[1]
-    marks = "<!-- from the evidence, by ./just evidence merge -->\n<!-- end of what is from the evidence -->\n"
-    (root / "docs").mkdir(exist_ok=True)
-    for page in (folder.path / "README.md", root / "docs/findings.md"):
-        page.write_text(f"# small\n\n{marks}", encoding="utf-8")
-    printed(evidence.merge)
-    found = evidence_of(folder, read_baselines(root / FOLDER))
-    assert found is not None
-    return found
 
 
 def test_a_headline_without_any_run_is_open_and_has_no_number(tmp_path: Path) -> None:
@@ -106,18 +96,21 @@ def test_a_headline_without_any_run_is_open_and_has_no_number(tmp_path: Path) ->
 
 
 def test_console_readme_page_report_and_findings_have_the_same_counts(evidence_study: Path, tmp_path: Path) -> None:
-    folder = StudyFolder(evidence_study)
-    found = merged(folder)
+    (tmp_path / "docs").mkdir()
+    pages = evidence_study / "README.md", tmp_path / "docs/findings.md"
+    for page in pages:
+        page.write_text(f"# small\n\n{BEGIN}{END}\n", encoding="utf-8")
+    printed(evidence.merge)
+    folder, found = StudyFolder(evidence_study), evidence_in(evidence_study)
     counts = sentence(found.counts)
     assert counts.startswith("Runs can decide ") and sum(found.counts["measured"].values()) > 0
     results = tmp_path / "results" / "none"
     make_results(evidence_study, results, omit=lambda run: True, reported=True)
     report = write_report(results, folder, found).read_text(encoding="utf-8")
     console = (lambda out: verdicts(out, ["small"]), lambda out: report_command(out, "small", results))
-    pages = [report, *(printed(command) for command in console)]
-    pages += [(evidence_study / name).read_text(encoding="utf-8") for name in ("README.md", "VERDICTS.md")]
-    assert [counts in page for page in pages] == [True] * 5
+    texts = [report, *(printed(command) for command in console)]
+    texts += [(evidence_study / name).read_text(encoding="utf-8") for name in ("README.md", "VERDICTS.md")]
+    assert [counts in text for text in texts] == [True] * 5
     row = found.counts["measured"]
     numbers = [sum(row.values()) - row["not testable"], row["reproduced"], row["not reproduced"], row["undecided"]]
-    findings = (evidence_study.parents[1] / "docs/findings.md").read_text(encoding="utf-8")
-    assert f"| small | {' | '.join(map(str, numbers))} |" in findings
+    assert f"| small | {' | '.join(map(str, numbers))} |" in pages[1].read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from manifests import changed
+from manifests import refused as problems_of
 from tiny_kernels import NAME, tiny_kernels
 
 from longfat.builds.kernel import build_kernel
@@ -86,9 +87,7 @@ def specs(folder: Path) -> Specs:
 def refused(folder: Path, old: str, new: str, file: str = "study.yaml") -> list[str | None]:
     """Return the keys of the problems after a change of a file."""
     (folder / file).write_text(changed((folder / file).read_text(), (old, new)))
-    with pytest.raises(StudyError) as caught:
-        load(folder)
-    return [problem.key for problem in caught.value.problems]
+    return [problem.key for problem in problems_of(lambda: load(folder))]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from longfat.plan import build_plan
 from longfat.spec.network import lay_out
 from longfat.spec.runspec import Egress, Queue
 from longfat.study.queues import KINDS
-from longfat.system.errors import StudyError
 
 FRAME = 1500 + 14 + 24
 RED = "{kind: red, limit: 900, min: 50, max: 150, probability: 10 %, ecn: true}"
@@ -211,9 +210,7 @@ def test_a_limit_in_packets_and_segments_of_64_kib_are_refused_together(tmp_path
     if name in ("bfifo", "red", "cake"):
         study(tmp_path, queue, hosts="{offloads: [gro, gso]}")
         return
-    with pytest.raises(StudyError) as caught:
-        study(tmp_path, queue, hosts="{offloads: [gro, gso]}")
-    assert [problem.key for problem in caught.value.problems] == ["experiments[0].hosts.offloads"]
+    assert problem(tmp_path, queue, hosts="{offloads: [gro, gso]}").startswith("experiments[0].hosts.offloads: ")
 
 
 NETSTAT = """\

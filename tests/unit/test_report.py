@@ -8,13 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
-from evidenced import change
+from evidenced import change, evidence_in
 from fabricated_results import change_json, judge_study, make_results, write_study
 
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder
-from longfat.evidence.baselines import FOLDER, read_baselines
-from longfat.evidence.judged import evidence_of
 from longfat.plan import PlannedRun
 from longfat.relations.evaluate import Evidence
 from longfat.report.numbers import allowed, measured, shown
@@ -86,8 +84,7 @@ def test_a_kernel_that_is_not_the_pinned_release_is_named_at_the_head(tmp_path: 
 def test_a_figure_without_data_is_drawn_from_committed_runs_and_marked(evidence_study: Path, tmp_path: Path) -> None:
     folder, results = StudyFolder(evidence_study), tmp_path / "results" / "none"
     make_results(evidence_study, results, omit=lambda run: True, reported=True)
-    evidence = evidence_of(folder, read_baselines(tmp_path / FOLDER))
-    page = write_report(results, folder, evidence).read_text(encoding="utf-8")
+    page = write_report(results, folder, evidence_in(evidence_study)).read_text(encoding="utf-8")
     bars, curve = re.findall(r'(?s)<section class="panel figure.*?</section>', page)
     assert "From committed runs, profile paper" in bars and bars.count("<svg") == 1 and "fig-1.csv" not in bars
     assert "<svg" not in curve, "the evidence has no curves"
