@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 from conftest import cable_spec
 from hypothesis import given, settings
 from stress import hosts
-from test_no_traceback import CHANCES, ROUNDS, Play
+from test_no_traceback import CHANCES, ROUNDS, Play, playing
 
 from longfat.backends.collect import MAX_BYTES, MAX_DEPTH, MAX_HEADER_BYTES, unpack
 from longfat.backends.testbed.connect import connection
@@ -140,10 +139,7 @@ def test_files_of_a_host_that_make_no_run_are_refused(tmp_path: Path, text: str)
         join_parts(cable_spec(), {"h": part}, tmp_path / "run", {})
 
 
-@pytest.fixture(scope="module")
-def hostilities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield hosts.prepare(tmp_path_factory.mktemp("hosts"), patch)
+hostilities = playing(hosts.prepare)
 
 
 @settings(ROUNDS, max_examples=25)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stress import studies
-from test_no_traceback import CHANCES, ROUNDS, Play
+from test_no_traceback import CHANCES, ROUNDS, Play, playing
 from tiny_study import call
 
 from longfat.report.crate import copy_study
@@ -226,10 +225,7 @@ def test_a_package_takes_no_huge_file(tmp_path: Path) -> None:
         copy_study(study, tmp_path / "copy", tmp_path)
 
 
-@pytest.fixture(scope="module")
-def hostilities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield studies.prepare(tmp_path_factory.mktemp("hostile"), patch)
+hostilities = playing(studies.prepare)
 
 
 @settings(ROUNDS, max_examples=4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last report of a connection: its time and number, the receiving time that follows, and what metrics make of it."""
+"""The last report of a connection: its time and number, the receiving time that follows, and metrics of its end."""
 
 from __future__ import annotations
 

@@ -7,11 +7,11 @@ import csv
 import dataclasses
 import importlib.util
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fabricated_results import write_results, write_study
+from test_laws import _restored as _restored
 
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.load import load_dataset
@@ -21,14 +21,6 @@ from longfat.metrics.data import FlowRows, NoValue, OutOfBounds
 from longfat.metrics.definitions import definition_digest
 from longfat.metrics.registry import load_own_metrics, metric
 from longfat.system.errors import StudyError
-
-
-@pytest.fixture(autouse=True)
-def _restored() -> Iterator[None]:
-    before = dict(METRICS)
-    yield
-    METRICS.clear()
-    METRICS.update(before)
 
 
 def test_a_parameter_without_a_unit_and_a_name_given_twice_are_refused() -> None:

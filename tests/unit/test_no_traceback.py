@@ -16,18 +16,13 @@ from fabricated_results import change_json, make_results, write_study
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from stress import damage, fuzz
-from typer.testing import CliRunner, Result
+from tiny_study import call
 
-from longfat.cli import app
 from longfat.dataset import load
 
 pytestmark = pytest.mark.slow
 
 SOURCE = Path(__file__).parents[2] / "src"
-
-
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
 
 
 @pytest.mark.parametrize(
@@ -89,16 +84,18 @@ ROUNDS = settings(
 CHANCES = st.randoms(use_true_random=False)
 
 
-@pytest.fixture(scope="module")
-def damages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield damage.prepare(tmp_path_factory.mktemp("damage"), patch, repetitions=2)
+def playing(prepare: Callable[..., Play], **given: int) -> Any:
+    """Return a fixture that prepares rounds once."""
+
+    @pytest.fixture(scope="module")
+    def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
+        with pytest.MonkeyPatch.context() as patch:
+            yield prepare(tmp_path_factory.mktemp("stress"), patch, **given)
+
+    return play
 
 
-@pytest.fixture(scope="module")
-def changes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Play]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield fuzz.prepare(tmp_path_factory.mktemp("fuzz"), patch)
+damages, changes = playing(damage.prepare, repetitions=2), playing(fuzz.prepare)
 
 
 @settings(ROUNDS, max_examples=6)
