@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures: their data, and their bytes; notebooks are committed without outputs."""
+"""Figures: their data, and their bytes."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -16,8 +13,6 @@ from longfat.dataset.load import Series
 from longfat.figures.bars import Bars
 from longfat.figures.drawing import draw, image
 from longfat.figures.timeseries import envelope
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +70,6 @@ def test_an_envelope_keeps_the_extremes_and_the_order() -> None:
     assert thin.values.max() == 1e6
     assert (np.diff(thin.t_us) > 0).all()
     assert (thin.t_us[0], thin.t_us[-1]) == (0, 99_999)
-
-
-@pytest.mark.parametrize("path", sorted(ROOT.glob("analysis/notebooks/*.ipynb")), ids=lambda path: path.stem)
-def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code)
 
 
 @pytest.mark.parametrize("kind", ["svg", "pdf"])

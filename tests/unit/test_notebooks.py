@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebooks of the studies work before the first run."""
+"""The notebooks of the studies work before the first run, and are committed without outputs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,14 @@ NOTEBOOKS = sorted((ROOT / "analysis/notebooks").glob("[!_]*.ipynb"))
 DRAWN = re.compile(r"study\.(show|show_others|verdicts)\([^)]*\)")
 
 
-def code(notebook: Path) -> list[str]:
+def code(notebook: Path) -> list[Any]:
     document = json.loads(notebook.read_text(encoding="utf-8"))
-    return ["".join(cell["source"]) for cell in document["cells"] if cell["cell_type"] == "code"]
+    return [cell for cell in document["cells"] if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("analysis/notebooks/*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in code(path))
 
 
 @pytest.mark.filterwarnings("ignore:No artists with labels")
@@ -41,8 +46,8 @@ def test_the_explorations_of_a_study_work_before_its_first_run(
     monkeypatch.setenv(STUDY_VARIABLE, str(folder.path))
     names: dict[str, Any] = {}
     for cell in code(notebook):
-        if not DRAWN.fullmatch(cell):
-            exec(cell, names)
+        if not DRAWN.fullmatch(text := "".join(cell["source"])):
+            exec(text, names)
     pyplot.close("all")
     assert names["study"].frame("runs")["status"].unique().to_list() == ["missing"]
     assert names["verdicts"].height == len(folder.claims)
