@@ -44,17 +44,10 @@ class Docker:
 
 @contextmanager
 def docker() -> Iterator[Docker]:
-    """Docker with a daemon. Skips the test, or fails it where LONGFAT_REQUIRE lists ``docker``, if there is none."""
+    """Docker with a daemon, perhaps one that ends with the block. Skips, or fails, the test where there can be none."""
     if shutil.which("docker") and answers(Docker()):
         yield Docker()
         return
-    with own_daemon() as own:
-        yield own
-
-
-@contextmanager
-def own_daemon() -> Iterator[Docker]:
-    """Docker with a daemon that ends with the block. Skips or fails the test where it cannot be started."""
     require_packages("docker", "packages-docker.txt")
     if os.geteuid():
         refuse("docker", "no Docker daemon answers, and only root can start one")

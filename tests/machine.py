@@ -43,16 +43,13 @@ def descendants() -> dict[int, str]:
 def network_state() -> dict[str, str]:
     """Links, namespaces and qdiscs of the machine, its mounts, and the limits that all namespaces share."""
     commands = (["ip", "netns"], ["tc", "qdisc"])
-    told = {" ".join(command): _said(command) for command in commands if shutil.which(command[0])}
+    told = {
+        " ".join(command): subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        for command in commands
+        if shutil.which(command[0])
+    }
     told["links"] = " ".join(name for _, name in socket.if_nameindex())
-    told["mounts"] = "\n".join(line.partition(" - ")[0].split()[4] for line in _lines("/proc/self/mountinfo"))
+    mounts = Path("/proc/self/mountinfo").read_text()
+    told["mounts"] = "\n".join(line.partition(" - ")[0].split()[4] for line in mounts.splitlines())
     limits = (Path("/proc/sys/net/core") / limit for limit in LIMITS)
     return told | {path.name: path.read_text() for path in limits if path.exists()}
-
-
-def _said(command: list[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def _lines(path: str) -> list[str]:
-    return Path(path).read_text().splitlines()

@@ -39,7 +39,7 @@ def write_study(folder: Path) -> Path:
         "algorithms": {"reno": {"cca": "reno"}},
         "hosts": {"sysctls": {"net.ipv4.tcp_ecn": 1}},
         "experiments": [
-            {"id": f"{_name(title)}-{number}", **parts}
+            {"id": f"{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}-{number}", **parts}
             for title, found in examples().items()
             for number, parts in enumerate(_experiments(title, found))
         ],
@@ -72,7 +72,3 @@ def _experiments(title: str, found: Any) -> Iterator[dict[str, Any]]:
 
 def _flow(sender: str, receiver: str) -> Mapping[str, str]:
     return {"name": "beside", "from": sender, "to": receiver, "algorithm": "reno", "duration": "1 s"}
-
-
-def _name(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")

@@ -33,8 +33,10 @@ fake.open_backend = lambda name, say, **settings: NodeBackend(wall_seconds=secon
 """
 
 
-def write_repository(root: Path) -> Path:
-    """Write the study and the module that makes its backend; return ``root``."""
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the study and the module that makes its backend."""
+    root = tmp_path_factory.mktemp("repository")
     write_tiny(root, STUDY)
     (root / "site").mkdir()
     (root / "site/sitecustomize.py").write_text(SITE)

@@ -112,7 +112,8 @@ class Slurm:
         deadline = time.monotonic() + seconds
         while not seen():
             if time.monotonic() > deadline:
-                raise RuntimeError("\n".join(_tail(path) for path in sorted(self.folder.glob("*.log"))))
+                logs = sorted(self.folder.glob("*.log"))
+                raise RuntimeError("\n".join(f"{log.name}: {log.read_text(errors='replace')[-1500:]}" for log in logs))
             time.sleep(0.1)
 
 
@@ -193,7 +194,3 @@ def _steps(spool: str, node: str) -> list[int]:
             if line.startswith(b"slurmstepd") and f"SLURMD_NODENAME={node}\0".encode() in words:
                 found.append(int(path.name))
     return found
-
-
-def _tail(path: Path) -> str:
-    return f"{path.name}: {path.read_text(errors='replace')[-1500:]}"

@@ -84,8 +84,8 @@ class DebianMachine:
             raise RuntimeError(f"{command}: {done.stderr}")
         return done.stdout.strip()
 
-    def inventory(self) -> dict[str, Any]:
-        """The lab of this machine, the router, and of a sender and a receiver that do not exist."""
+    def write_inventory(self) -> None:
+        """The file that Terraform would write: this machine is the router, sender and receiver do not exist."""
         host_key = " ".join((self.folder / "ssh_host_ed25519_key.pub").read_text().split()[:2])
 
         def host(role: str, port: int, links: dict[str, str]) -> dict[str, Any]:
@@ -99,18 +99,13 @@ class DebianMachine:
 
         ends = zip(("sender", "receiver"), LINKS, strict=True)
         others = [host(role, number, {link: "52:54:00:ff:ff:ff"}) for number, (role, link) in enumerate(ends, 1)]
-        return {
+        inventory = {
             "format": 1,
             "environment": "local",
             "tags": {"study": "test", "owner": "test", "expires": None},
             "hosts": [host("router", self.port, LINKS), *others],
         }
-
-    def write_inventory(self) -> Path:
-        """The file that Terraform would write."""
-        path = self.folder / "inventory.json"
-        path.write_text(json.dumps(self.inventory()))
-        return path
+        (self.folder / "inventory.json").write_text(json.dumps(inventory))
 
     def _wait_until(self, done: Callable[[], bool], complaint: str) -> None:
         end = time.monotonic() + PATIENCE_S

@@ -58,19 +58,14 @@ def image(docker: Docker, archive: Path) -> Iterator[str]:
         docker("tag", before[0], name)
 
 
-def results_of(user: int, folder: Path) -> Path:
-    """Make a results folder that belongs to ``user`` if this process may give it away."""
-    folder.mkdir()
-    folder.chmod(0o777)
-    if os.geteuid() == 0:
-        os.chown(folder, user, user)
-    return folder
-
-
 def test_the_smoke_study_ends_in_a_read_only_container_of_another_user(
     docker: Docker, image: str, tmp_path: Path
 ) -> None:
-    results = results_of(ANOTHER_USER, tmp_path / "results")
+    results = tmp_path / "results"
+    results.mkdir()
+    results.chmod(0o777)
+    if os.geteuid() == 0:
+        os.chown(results, ANOTHER_USER, ANOTHER_USER)
     line = (*UNPRIVILEGED, *READ_ONLY, "--volume", f"{results}:/results", image, "reproduce", "_smoke")
     done = docker(*line, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from remote_study import alone, dataset_of, on_nodes, recorded, workers, write_repository
+from remote_study import alone, dataset_of, on_nodes, recorded, workers
+from remote_study import repository as repository
 from slurm import NODES, Slurm, slurm
 
 from longfat.dataset.build import build_dataset
@@ -62,11 +63,6 @@ class Study:
     def recorded(self, count: int) -> None:
         """Wait until so many runs are recorded."""
         self.cluster.wait(lambda: recorded(self.results) >= count, PATIENCE_S)
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_repository(tmp_path_factory.mktemp("repository"))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 from needs import free_ports, require_packages
-from remote_study import alone, dataset_of, on_nodes, processes, workers, write_repository
+from remote_study import alone, dataset_of, on_nodes, processes, workers
+from remote_study import repository as repository
 
 from longfat.execute.record.verify import find_records
 
@@ -47,11 +48,6 @@ def listens(port: int) -> bool:
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_repository(tmp_path_factory.mktemp("repository"))
 
 
 @pytest.fixture(scope="module")

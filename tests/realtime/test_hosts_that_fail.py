@@ -46,13 +46,6 @@ def spec(backend: Backend) -> RunSpec:
     return dataclasses.replace(cable_spec(), pins=backend.pins())
 
 
-def await_program(name: str) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not any(name in line for line in descendants().values()):
-        assert time.monotonic() < end, f"{name} was never started"
-        time.sleep(0.05)
-
-
 def agent_folders(lab: Lab, host: str) -> str:
     return lab.say(host, "ls /var/lib/longfat")
 
@@ -67,7 +60,10 @@ def test_a_host_that_is_lost_fails_its_run_and_the_next_run_goes_on(
     before = cards(lab, "receiver")
 
     def lose() -> None:
-        await_program("iperf -c")
+        end = time.monotonic() + PATIENCE_S
+        while not any("iperf -c" in line for line in descendants().values()):
+            assert time.monotonic() < end, "iperf was never started"
+            time.sleep(0.05)
         os.kill(lab.agent("receiver"), signal.SIGKILL)
 
     thread = threading.Thread(target=lose)

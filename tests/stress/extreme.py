@@ -37,6 +37,8 @@ PLAIN: Mapping[str, Any] = {
 }
 FLOW = {"name": "g", "from": "client1", "to": "server", "algorithm": "a", "duration": "250 ms"}
 UDP = {**{key: FLOW[key] for key in ("from", "to", "duration")}, "name": "u", "period": "1 s"}
+DUMBBELL = {"kind": "dumbbell", "rate": "5 Mbit/s", "rtt": "10 ms", "senders": 1}
+RED = {"kind": "red", "limit": 3, "min": 1, "max": 2, "probability": 1, "ecn": True}
 EXTREMES: Sequence[tuple[str, Sequence[Any]]] = (
     ("topology.rate", ["10 kbit/s", "64 kbit/s", "256 kbit/s", "1 Gbit/s", "10 Gbit/s", "40 Gbit/s"]),
     ("topology.rtt", ["1 us", "100 us", "999999 us", "5 s", "29 s"]),
@@ -45,16 +47,9 @@ EXTREMES: Sequence[tuple[str, Sequence[Any]]] = (
     (
         "topology",
         [
-            {"kind": "dumbbell", "rate": "5 Mbit/s", "rtt": "10 ms", "senders": 1, "host_rate": "unlimited"},
-            {
-                "kind": "dumbbell",
-                "rate": "5 Mbit/s",
-                "rtt": "10 ms",
-                "senders": 1,
-                "reverse_queue": {"limit": 1},
-                "bottleneck_queue": {"kind": "red", "limit": 3, "min": 1, "max": 2, "probability": 1, "ecn": True},
-            },
-            {"kind": "dumbbell", "rate": "1 Gbit/s", "rtt": "1 us", "senders": 40, "bottleneck_queue": {"limit": 1}},
+            {**DUMBBELL, "host_rate": "unlimited"},
+            {**DUMBBELL, "reverse_queue": {"limit": 1}, "bottleneck_queue": RED},
+            {**DUMBBELL, "rate": "1 Gbit/s", "rtt": "1 us", "senders": 40, "bottleneck_queue": {"limit": 1}},
         ],
     ),
     ("hosts.mtu", ["576 B", "68 B", "9000 B", "65535 B"]),

@@ -31,35 +31,12 @@ from longfat.system.errors import LongfatError
 LONG_S = 30.0
 VERBS = ("here", "look", "clock", "ready", "paths", "measured", "done", "collect", "end", "failed", "live", "")
 LEAVES: tuple[Any, ...] = (
-    None,
-    True,
-    0,
-    -1,
-    7,
-    10**30,
-    -(2**63),
-    0.5,
-    float("nan"),
-    "",
-    "x",
-    "\x1b]0;a\x07",
-    "9" * 5000,
-    [],
-    {},
+    *(None, True, 0, -1, 7, 10**30, -(2**63), 0.5, float("nan")),
+    *("", "x", "\x1b]0;a\x07", "9" * 5000, [], {}),
 )
 KEYS = (
-    "nodes",
-    "interfaces",
-    "kernel",
-    "ccas",
-    "release",
-    "programs",
-    "sysctls",
-    "cards",
-    "build",
-    "0",
-    "eth0",
-    "address",
+    *("nodes", "interfaces", "kernel", "ccas", "release", "programs", "sysctls", "cards", "build", "address"),
+    *("0", "eth0"),
 )
 KINDS = (
     *(tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.CONTTYPE),

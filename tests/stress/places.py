@@ -198,17 +198,7 @@ def _place(work: Path, study: Path) -> Place:
 
 def _reproduce(place: Place, study: Path) -> Answer:
     """Reproduce the study in a place."""
-    words = [
-        sys.executable,
-        "-P",
-        "-m",
-        "longfat",
-        "reproduce",
-        str(study),
-        "--jobs",
-        "1",
-        f"--results={place.results}",
-    ]
+    words = [sys.executable, "-P", "-m", "longfat", "reproduce", str(study), "--jobs=1", f"--results={place.results}"]
     text = place.work / "output"
     reader, writer = os.pipe()
     os.close(reader)

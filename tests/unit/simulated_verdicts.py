@@ -7,6 +7,7 @@ Run as a program it prints the tables of docs/verdicts.md:
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -119,6 +120,13 @@ def parts_that_fail(kind: str, n: int, parts: int, times: int) -> float:
 
 REPETITIONS = (3, 5, 10)
 LOOKS: Sequence[Sequence[int]] = ((3,), (8,), (3, 8))
+COMPARED: Sequence[tuple[str, float, What]] = tuple(itertools.product(VARYING, (0.0, 0.4), SIDES))
+
+
+def row(kind: str, shared: float, what: What, *columns: Sequence[float]) -> str:
+    """Format a line of such a table."""
+    cells = (", ".join(f"{100 * rate:.1f}" for rate in column) for column in columns)
+    return f"| {kind} | {shared:.0%} | {what} | {' | '.join(cells)} |"
 
 
 def error_table(times: int) -> str:
@@ -129,27 +137,19 @@ def error_table(times: int) -> str:
     ]
     margin = 5.0
     none = Limits(0.0, math.inf, False, margin)
-    for kind in VARYING:
-        for shared in (0.0, 0.4):
-            for what in SIDES:
-                null = [rates(kind, n, shared, what, 0.0, ORDER, times) for n in REPETITIONS]
-                edge = [rates(kind, n, shared, what, margin, none, times).fails for n in REPETITIONS]
-                columns = [one.holds for one in null], [one.fails for one in null], edge
-                cells = (", ".join(f"{100 * rate:.1f}" for rate in column) for column in columns)
-                lines.append(f"| {kind} | {shared:.0%} | {what} | {' | '.join(cells)} |")
+    for kind, shared, what in COMPARED:
+        null = [rates(kind, n, shared, what, 0.0, ORDER, times) for n in REPETITIONS]
+        edge = [rates(kind, n, shared, what, margin, none, times).fails for n in REPETITIONS]
+        lines.append(row(kind, shared, what, [one.holds for one in null], [one.fails for one in null], edge))
     return "\n".join(lines)
 
 
 def looks_table(times: int) -> str:
     """Format how often equals are decided with three repetitions, eight, and eight where three do not decide."""
     lines = ["| runs | shared | compared | falsely holds | falsely fails |", "|---|---|---|---|---|"]
-    for kind in VARYING:
-        for shared in (0.0, 0.4):
-            for what in SIDES:
-                found = [rates_of_looks(kind, looks, shared, what, times) for looks in LOOKS]
-                columns = [one.holds for one in found], [one.fails for one in found]
-                cells = (", ".join(f"{100 * rate:.1f}" for rate in column) for column in columns)
-                lines.append(f"| {kind} | {shared:.0%} | {what} | {' | '.join(cells)} |")
+    for kind, shared, what in COMPARED:
+        found = [rates_of_looks(kind, looks, shared, what, times) for looks in LOOKS]
+        lines.append(row(kind, shared, what, [one.holds for one in found], [one.fails for one in found]))
     return "\n".join(lines)
 
 

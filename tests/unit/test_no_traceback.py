@@ -84,7 +84,7 @@ ROUNDS = settings(
 CHANCES = st.randoms(use_true_random=False)
 
 
-def playing(prepare: Callable[..., Play], **given: int) -> Any:
+def playing(prepare: Callable[..., Any], **given: int) -> Any:
     """Return a fixture that prepares rounds once."""
 
     @pytest.fixture(scope="module")

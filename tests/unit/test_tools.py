@@ -73,14 +73,8 @@ def test_terraform_has_no_variable_of_the_user_that_decides(tmp_path: Path, monk
 def test_ansible_has_no_variable_of_the_user_that_decides() -> None:
     loop = re.search(r"^for name in .*?^done\n", (ROOT / "infra/ansible/run").read_text(), re.M | re.S)
     assert loop is not None
-    names = (
-        "ANSIBLE_INVENTORY",
-        "ANSIBLE_LIMIT",
-        "ANSIBLE_CHECK_MODE",
-        "ANSIBLE_NOCOLOR",
-        "ANSIBLE_RETRY_FILES_ENABLED",
-    )
-    given = {**dict.fromkeys(names, "1"), "PATH": os.environ["PATH"]}
+    names = ("INVENTORY", "LIMIT", "CHECK_MODE", "NOCOLOR", "RETRY_FILES_ENABLED")
+    given = {**{f"ANSIBLE_{name}": "1" for name in names}, "PATH": os.environ["PATH"]}
     done = subprocess.run(["bash", "-euc", f"{loop[0]}\nenv"], env=given, capture_output=True, text=True, check=True)
     left = {line.partition("=")[0] for line in done.stdout.splitlines() if line.startswith("ANSIBLE")}
     assert left == {"ANSIBLE_NOCOLOR", "ANSIBLE_RETRY_FILES_ENABLED"}

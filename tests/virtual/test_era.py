@@ -110,13 +110,6 @@ def test_a_full_local_queue_takes_the_share_of_the_algorithm_or_half_or_nothing(
 FIXED = {"net.ipv4.tcp_fixed_win_scale": "1", "net.ipv4.tcp_adv_win_scale": "2"}
 
 
-def receiver_limited_flow(receiver: dict[str, str]) -> RunSpec:
-    """A flow that its receiver's buffer limits, sampled every 5 ms."""
-    spec = one_flow(receiver=receiver, sender={"net.ipv4.tcp_slow_start_ack_counting": "1"}, duration_us=600_000)
-    flow = dataclasses.replace(spec.flows[0], window_bytes=WINDOW_BYTES, send_window_bytes=32 << 20)
-    return dataclasses.replace(spec, flows=(flow,), probes=Probes(socket_interval_us=5_000))
-
-
 @pytest.mark.parametrize(
     ("receiver", "part"),
     [
@@ -128,6 +121,10 @@ def receiver_limited_flow(receiver: dict[str, str]) -> RunSpec:
 def test_the_window_can_be_a_fixed_part_of_the_receive_buffer(
     tmp_path: Path, receiver: dict[str, str], part: float
 ) -> None:
-    most = max(one["inflight_segments"] for one in samples(receiver_limited_flow(FIXED | receiver), tmp_path / "run"))
+    counting = {"net.ipv4.tcp_slow_start_ack_counting": "1"}
+    spec = one_flow(receiver=FIXED | receiver, sender=counting, duration_us=600_000)
+    flow = dataclasses.replace(spec.flows[0], window_bytes=WINDOW_BYTES, send_window_bytes=32 << 20)
+    limited = dataclasses.replace(spec, flows=(flow,), probes=Probes(socket_interval_us=5_000))
+    most = max(one["inflight_segments"] for one in samples(limited, tmp_path / "run"))
     buffer_bytes = 2 * WINDOW_BYTES  # socket(7): SO_RCVBUF is doubled
     assert most * MSS_BYTES / buffer_bytes == pytest.approx(part, rel=0.02)

@@ -109,14 +109,11 @@ def test_observing_moves_no_packet(tmp_path: Path) -> None:
     assert alone == watched
 
 
-def eight_streams(seed: int) -> RunSpec:
-    spec = one_flow(seed=seed, duration_us=300_000)
-    flow = dataclasses.replace(spec.flows[0], streams=8, window_bytes=64 << 10)
-    return dataclasses.replace(spec, flows=(flow,), probes=Probes(socket_interval_us=50_000))
-
-
 def test_runs_that_differ_in_ports_alone_have_the_same_samples_of_each_stream(tmp_path: Path) -> None:
-    first, second = (run(eight_streams(seed), tmp_path / str(seed)) for seed in (1, 2))
+    spec = one_flow(duration_us=300_000)
+    flow = dataclasses.replace(spec.flows[0], streams=8, window_bytes=64 << 10)
+    eight = dataclasses.replace(spec, flows=(flow,), probes=Probes(socket_interval_us=50_000))
+    first, second = (run(dataclasses.replace(eight, seed=seed), tmp_path / str(seed)) for seed in (1, 2))
     samples = (first / "sockets.csv").read_text()
     assert samples == (second / "sockets.csv").read_text()
     rows = [line.split(",") for line in samples.splitlines()[1:]]
