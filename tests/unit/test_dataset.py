@@ -7,6 +7,8 @@ import csv
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fabricated_results import bytes_of, change_json, write_results, write_study
 
@@ -85,9 +87,17 @@ def test_series_of_a_captured_flow_read_back_in_time_order(study: Path, tmp_path
     assert series.values[series.t_us < 1_500_000].max() == pytest.approx(goodput / 8, abs=1)
 
 
-def test_a_factor_of_numbers_and_texts_becomes_a_text_column() -> None:
-    schema = columns.runs_schema([{"queue": 100, "on": True}, {"queue": "red", "on": False}])
-    assert schema.field("factor_queue").type == "string"
-    assert schema.field("factor_on").type == "bool"
-    assert columns.factor_value(100, schema.field("factor_queue").type) == "100"
-    assert columns.runs_schema([{"x": 1}, {"x": 0.5}]).field("factor_x").type == "double"
+def test_a_factor_of_numbers_and_texts_becomes_a_text_column_and_is_read_back_as_it_was(tmp_path: Path) -> None:
+    values = [100, "red", True, 0.5]
+    field = columns.runs_schema({"queue": value} for value in values).field("factor_queue")
+    stored = [columns.factor_value(value, field.type) for value in values]
+    assert stored == ["100", "red", "True", "0.5"]
+    pq.write_table(pa.table([stored], pa.schema([field])), tmp_path / "runs.parquet")
+    table = pq.read_table(tmp_path / "runs.parquet")
+    found = [columns.factors_of(row, table.schema)["queue"] for row in table.to_pylist()]
+    assert [(type(value), value) for value in found] == [(type(value), value) for value in values]
+
+
+def test_the_type_of_a_factor_holds_all_its_values() -> None:
+    schema = columns.runs_schema([{"x": 1, "on": True}, {"x": 0.5, "on": False}])
+    assert (schema.field("factor_x").type, schema.field("factor_on").type) == ("double", "bool")

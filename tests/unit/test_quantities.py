@@ -104,6 +104,11 @@ def test_the_median_of_a_share_has_a_rank_interval_and_with_few_runs_only_its_bo
     assert 0 < low < median(shares(12), share).value < high < 100
     dependent = shares(8, (1, 2, 4))
     assert median(dependent, share).runs == 8
+    runs = tuple(
+        dataclasses.replace(one, measured="same" if one.factors["window"] == 4 else None) for one in dependent.runs
+    )
+    vars(dependent)["runs"] = runs
+    assert median(dependent, share).runs == 8, "a repetition counts, also if one of its scenarios never differs"
     alone = tables(
         runs := [run(f"1.{k}", k, window=1) for k in range(12)], {item.run_id: {"one": 5.0} for item in runs}
     )

@@ -4,17 +4,25 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 from tables_in_memory import TablesInMemory, run, tables
 
 from longfat.metrics.data import NoValue
-from longfat.metrics.quantities import Selection
+from longfat.metrics.orders import Sampled
+from longfat.metrics.quantities import Pool, Selection
 from longfat.relations.ranking import rank_of, ranked
 
 TOTAL = Selection("goodput", "two")
 STANDARD = Selection("goodput", "two", flow="standard")
 Goodput = dict[str, tuple[float, float]]  # of all flows and of the standard one, by algorithm
+
+
+def rank(of: TablesInMemory, name: str, fixed: Sequence[str] = ()) -> Sampled:
+    """The rank of an algorithm by the goodput of all flows, then of the standard one."""
+    unseeded = [{"algorithm": one} for one in fixed]
+    return rank_of(Pool(of, fixed={"two": unseeded}), TOTAL, STANDARD, "algorithm", name)
 
 
 def dataset(*repetitions: Goodput, failed: tuple[str, int] | None = None) -> TablesInMemory:
@@ -41,22 +49,34 @@ def test_a_group_is_what_its_head_exceeds_by_five_percent_and_does_not_chain() -
     assert ranked(first, {"a": 1, "b": 2, "c": 3, "d": 4}) == ["b", "a", "d", "c"]
 
 
+def test_values_below_zero_are_ranked_too() -> None:
+    assert ranked({"a": -0.2, "b": -0.1, "c": 0.3}, {"a": 1, "b": 2, "c": 3}) == ["c", "b", "a"]
+    assert ranked({"a": -1.04, "b": -1}, {"a": 2, "b": 1}) == ["a", "b"]
+
+
 FIRST: Goodput = {"fast": (900, 400), "htcp": (890, 300), "scalable": (880, 100), "standard": (500, 250)}
 SECOND: Goodput = {"fast": (900, 200), "htcp": (890, 300), "scalable": (880, 100), "standard": (500, 250)}
 
 
 def test_the_rank_of_a_value_is_that_in_the_ranking_by_means_with_a_bootstrap_interval() -> None:
-    found = rank_of(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm", "fast")
-    assert (found.value, found.n) == (1, 2)
+    several = dataset(*(FIRST, SECOND) * 3)
+    found = rank(several, "fast")
+    assert (found.value, found.n) == (1, 6)
     assert found.interval() == (1, 2)
-    last = rank_of(dataset(FIRST, SECOND), TOTAL, STANDARD, "algorithm", "standard")
+    last = rank(several, "standard")
     assert (last.value, *last.interval()) == (4, 4, 4)
+
+
+def test_of_two_equals_one_is_ahead_in_few_repetitions_by_chance() -> None:
+    few, more = (rank(dataset(*[FIRST] * count), "standard") for count in (3, 8))
+    assert (few.value, few.interval(), few.p_above(3)) == (4, few.bounds, 0.5**3)
+    assert (more.value, more.interval(), more.p_above(3)) == (4, (4, 4), 0.5**8)
 
 
 def test_a_repetition_without_one_of_the_values_is_left_out_of_all_ranks() -> None:
     partial = dataset(FIRST, SECOND, failed=("scalable", 1))
     with pytest.raises(NoValue):
-        rank_of(partial, TOTAL, STANDARD, "algorithm", "fast")
+        rank(partial, "fast")
 
 
 def test_a_repetition_counts_for_a_rank_unless_all_that_is_ranked_is_the_same_to_the_byte() -> None:
@@ -71,6 +91,7 @@ def test_a_repetition_counts_for_a_rank_unless_all_that_is_ranked_is_the_same_to
         vars(found)["runs"] = runs
         return found
 
-    place = rank_of(observed({"fast": "another"}), TOTAL, STANDARD, "algorithm", "fast")
+    place = rank(observed({"fast": "another"}), "fast")
     assert (place.n, place.repeats) == (2, 0)
-    assert rank_of(observed({}), TOTAL, STANDARD, "algorithm", "fast").exact
+    assert rank(observed({}), "fast").exact
+    assert rank(dataset(FIRST), "fast", fixed=tuple(FIRST)).exact, "a seed that has no effect needs one repetition"

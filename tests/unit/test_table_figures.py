@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 from fabricated_results import MANIFEST, make_results, write_study
 from manifests import refused
+from tables_in_memory import run, tables
 
 from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
+from longfat.figures.base import Sources
+from longfat.figures.timeseries import TimeSeries
+from longfat.relations.evaluate import Grounds
 
 FIGURES = """\
 format: 2
@@ -27,7 +32,8 @@ figures:
       by: "${algorithm}, ${rate} Mb/s"
       window: {of: "path_segments(rate=${rate} Mbit/s, rtt=30 ms, size=1500 B)", digits: 0}
       goodput: {of: "goodput[delay, ${algorithm}]", digits: 0}
-    rows: [[elsewhere, 7, {of: "goodput[delay, highspeed]", digits: 0}]]
+      share: {of: "share[delay, ${algorithm}, flow=stream1]"}
+    rows: [[elsewhere, 7, {of: "goodput[delay, highspeed]", digits: 0}, 8]]
     paper: two algorithms
   - cells: compared
     title: with the paper's
@@ -70,11 +76,12 @@ def test_a_file_alone_is_the_table(opened: OpenedStudy) -> None:
 
 def test_each_row_of_the_file_fills_the_templates_of_the_headings(opened: OpenedStudy) -> None:
     data = opened.show("filled").data
-    assert data.columns == ("by", "window", "goodput")
+    assert data.columns == ("by", "window", "goodput", "share")
     assert [row[0] for row in data.rows] == ["standard, 10 Mb/s", "highspeed, 100 Mb/s", ", 1000 Mb/s", "elsewhere"]
     assert [row[1] for row in data.rows[:3]] == ["25", "250", "2500"]
     assert data.rows[1][2] == data.rows[3][2]
     assert data.rows[2][2] == "-", "an expression without its field"
+    assert data.rows[0][3] == "median 100.0 (n = 2)"
 
 
 def test_a_table_of_the_paper_has_names_from_its_cells(opened: OpenedStudy) -> None:
@@ -99,6 +106,16 @@ def test_each_window_has_its_curve_and_only_compound_has_a_delay_window(opened: 
     assert ("standard", "dwnd") not in found
     names = {text.get_text() for text in drawing.figure.legends[0].get_texts()}
     assert {"congestion window", "delay window"} <= names
+
+
+@pytest.mark.parametrize("flow", ["", ", flow=stream1"])
+def test_the_sample_of_a_closing_socket_is_not_drawn(opened: OpenedStudy, flow: str) -> None:
+    samples = [(k * 1_000_000, "stream1", 0, 0, 100, 50, 0) for k in range(1, 11)]
+    closed = dataclasses.replace(run("a", algorithm="standard", window=8 << 20), experiment="delay")
+    dataset = tables([closed], {"a": {"stream1": 100.0}}, {"a": [*samples, (10_400_000, "stream1", 0, 0, 2, 2, 0)]})
+    figure = TimeSeries(timeseries="one", title="t", paper="none", runs=f"delay{flow}", what="cwnd")
+    rows = figure.data(Sources(Grounds(opened.folder.study, dataset), opened.plan)).rows
+    assert [row[-2:] for row in rows] == [(float(k), 100.0) for k in range(1, 11)]
 
 
 @pytest.mark.parametrize(

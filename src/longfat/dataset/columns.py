@@ -6,6 +6,7 @@ A unit is the last part of a column's name. Reads and writes no dataset.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -97,18 +98,41 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def runs_schema(factors: Iterable[Mapping[str, Scalar]]) -> pa.Schema:
-    """Return the schema of ``runs``: the fixed columns, then ``factor_<name>`` by name, with a type for all values."""
+    """Return the schema of ``runs``: the fixed columns, then ``factor_<name>`` by name, with a type for all values.
+
+    A text column with values that are no text has them in its metadata.
+    """
     values: dict[str, list[Scalar]] = {}
     for row in factors:
         for name, value in row.items():
             values.setdefault(name, []).append(value)
-    extra = [pa.field(FACTOR_PREFIX + name, _type_of(values[name])) for name in sorted(values)]
+    extra = [_factor_field(FACTOR_PREFIX + name, values[name]) for name in sorted(values)]
     return pa.schema([*SCHEMAS["runs"], *extra])
 
 
 def factor_value(value: Scalar | None, kind: pa.DataType) -> Scalar | None:
     """Return the value as its column stores it; a text column stores the text of every value."""
     return str(value) if value is not None and kind == pa.string() else value
+
+
+def factors_of(row: Mapping[str, Scalar | None], schema: pa.Schema) -> dict[str, Scalar]:
+    """Return the factors of a row of ``runs`` by name, with the values that they have in the study."""
+    found = {}
+    for column in schema:
+        value = row[column.name]
+        if column.name.startswith(FACTOR_PREFIX) and value is not None:
+            other = json.loads((column.metadata or {}).get(_NOT_TEXT, "{}"))
+            found[column.name.removeprefix(FACTOR_PREFIX)] = other.get(value, value)
+    return found
+
+
+_NOT_TEXT = b"values that are no text, by their text"
+
+
+def _factor_field(name: str, values: list[Scalar]) -> pa.Field:
+    kind = _type_of(values)
+    other = {str(value): value for value in values if kind == pa.string() and not isinstance(value, str)}
+    return pa.field(name, kind, metadata={_NOT_TEXT: json.dumps(other)} if other else None)
 
 
 def _type_of(values: list[Scalar]) -> pa.DataType:

@@ -120,9 +120,10 @@ class Dataset:
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """All lock entries in lock order, whatever their status."""
+        table = self._read("runs")
         return tuple(
-            Run(**{name: row[column] for name, column in _RUN.items()}, factors=_factors(row))
-            for row in self._read("runs").to_pylist()
+            Run(**{name: row[column] for name, column in _RUN.items()}, factors=columns.factors_of(row, table.schema))
+            for row in table.to_pylist()
         )
 
     @cached_property
@@ -250,10 +251,3 @@ def load_dataset(results: Path) -> Dataset:
 
 def _chosen(run_id: str, flow: str | None) -> Mapping[str, str]:
     return {"run_id": run_id} | ({"flow": flow} if flow else {})
-
-
-def _factors(row: Mapping[str, Scalar | None]) -> dict[str, Scalar]:
-    prefix = columns.FACTOR_PREFIX
-    return {
-        key.removeprefix(prefix): value for key, value in row.items() if key.startswith(prefix) and value is not None
-    }

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
 from longfat.figures.base import Figure, Sources
 from longfat.figures.parts import FigureData
 from longfat.metrics.data import NoValue
+from longfat.metrics.orders import Median
 from longfat.relations.bind import RelationError, Scope
 from longfat.relations.claims import placed
 from longfat.relations.evaluate import evaluated
@@ -223,7 +224,7 @@ def _findings(text: str, place: tuple[str | int, ...], study: Study, before: str
 
 
 def _cell_text(cell: Any, sources: Sources) -> object:
-    """Return the text of a cell; for a metric the mean, its deviation and n, or a dash without a value."""
+    """Return the text of a cell: for a metric the mean, its deviation and n, or the median and n; or a dash."""
     if not isinstance(cell, Expression):
         return cell
     expression = parse_expression(cell.of)
@@ -232,6 +233,8 @@ def _cell_text(cell: Any, sources: Sources) -> object:
         found = evaluated(expression, sources.grounds, least=1)
     except (NoValue, ValueError):
         return NO_VALUE
+    if isinstance(found, Median) and found.sd is not None:
+        return f"median {_number(found.value, digits)} (n = {found.n})"
     spread = "" if found.sd is None else f" \N{PLUS-MINUS SIGN} {_deviation(found.sd, digits)} (n = {found.n})"
     return f"{_number(found.value, digits)}{spread}"
 

@@ -268,7 +268,8 @@ def _series(dataset: Dataset, run: Run, flow: str | None, what: str, spec: TimeS
     )
     known = (table["stream"] == 0) & ~np.isnan(values) & ((what != "ssthresh") | (values < _UNSET))
     known &= (what != "srtt") | (values > 0)
-    ends = [row["end_us"] for row in dataset.flows.get(run.run_id, ()) if row["flow"] == flow and row["end_us"]]
+    rows = dataset.flows.get(run.run_id, ())
+    ends = [row["end_us"] for row in rows if flow in (None, row["flow"]) and row["end_us"]]
     known &= times <= max(ends, default=math.inf)  # one further sample is of the close, after the buffer is empty
     return Series(times[known], values[known])
 

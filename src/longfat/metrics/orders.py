@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import scipy
@@ -92,19 +92,29 @@ class Sampled:
         return None
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return quantiles that occur in the bootstrap distribution."""
+        """Return quantiles that occur in the bootstrap distribution; the bounds if there are too few repetitions."""
         if self.exact:
             return self.value, self.value
+        if self._least_p > (1 - confidence) / 2:
+            return self.bounds
         ends = np.quantile(self.samples, ((1 - confidence) / 2, (1 + confidence) / 2), method="inverted_cdf")
         return float(ends[0]), float(ends[1])
 
     def p_above(self, limit: float) -> float:
-        """Return the share of the samples at the limit or below it."""
-        return sum(value <= limit for value in self.samples) / len(self.samples)
+        """Return the share of the samples at the limit or below it, as a p value."""
+        return self._p(sum(value <= limit for value in self.samples))
 
     def p_below(self, limit: float) -> float:
-        """Return the share of the samples at the limit or above it."""
-        return sum(value >= limit for value in self.samples) / len(self.samples)
+        """Return the share of the samples at the limit or above it, as a p value."""
+        return self._p(sum(value >= limit for value in self.samples))
+
+    @property
+    def _least_p(self) -> float:
+        """The smallest p value: of two equals, one is ahead in all repetitions with this chance."""
+        return 0.0 if self.exact else 0.5**self.n
+
+    def _p(self, count: int) -> float:
+        return max(self._least_p, count / len(self.samples))
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,16 @@ class Widest:
 
     of: tuple[Judged, ...]
     bounds: tuple[float, float] = UNBOUNDED
+
+    @classmethod
+    def of_all(cls, found: Sequence[Judged]) -> Self:
+        """Return the extreme of values of one kind, one or more."""
+        return cls(tuple(found), found[0].bounds)
+
+    @staticmethod
+    def turned(falls: bool) -> type[Widest]:
+        """Return the extreme of a quantity that ``falls`` with this one, or rises with it."""
+        return Narrowest if falls else Widest
 
     @property
     def value(self) -> float:
@@ -161,6 +181,11 @@ class Widest:
 @dataclass(frozen=True)
 class Narrowest(Widest):
     """The smallest of several estimates."""
+
+    @staticmethod
+    def turned(falls: bool) -> type[Widest]:
+        """Return the extreme of a quantity that ``falls`` with this one, or rises with it."""
+        return Widest if falls else Narrowest
 
     @property
     def value(self) -> float:

@@ -232,7 +232,7 @@ def median(dataset: Dataset, selection: Selection, least: int = LEAST_RUNS, pool
     if len(rows) > 1 and pool.prior(selection).together < TOGETHER:
         blocks: dict[int, list[float]] = {}
         for row in rows.values():
-            for run, value in row.distinct:
+            for run, value in row.values:
                 blocks.setdefault(run.repetition, []).append(value)
         values = sorted(float(np.median(block)) for block in blocks.values() if len(block) == len(rows)) or values
     counts = [len(row.distinct) for row in rows.values()]

@@ -284,13 +284,13 @@ def product(a: Estimate, b: Estimate) -> Estimate:
 def ratio(a: Estimate, b: Estimate) -> Estimate:
     """Return a / b, with its interval on the log scale; 1 for two zeros without any variation.
 
-    Raises ValueError if the interval of ``b`` reaches zero.
+    Raises ValueError if the interval of ``b`` is not above zero.
     """
     low, high = b.interval()
     if a.value == b.value == 0 and a.exact and b.exact:
         return _combined(a, 0.0, b, 0.0, 1.0, UNBOUNDED, None)
     if low <= 0:
-        raise ValueError(f"the divisor's 95 % interval from {low:g} to {high:g} reaches zero")
+        raise ValueError(f"the divisor's 95 % interval from {low:g} to {high:g} is not above zero")
     value = a.value / b.value
     # Only a positive dividend has a logarithm: a difference may be 0 or less in truth.
     origin = 0.0 if a.value > 0 and _positive(a) and (a.strata or b.strata) else None

@@ -13,7 +13,7 @@ from longfat.dataset.load import Dataset
 from longfat.metrics.data import NoValue
 from longfat.metrics.orders import Judged, Median, Widest
 from longfat.metrics.quantities import LEAST_RUNS, Pool, Selection, measure, median, significant
-from longfat.metrics.statistics import Estimate
+from longfat.metrics.statistics import FEW_EQUAL, Estimate
 from longfat.relations.bind import Scope, Value, ValuesOf
 from longfat.relations.limits import NO_DIFFERENCE, Limits, holm
 from longfat.relations.nodes import Binary, Expression
@@ -180,20 +180,47 @@ def _compared(comparison: Comparison, at: At, rule: Rule) -> Compared:
         number = comparison.printed
         retest = max(rule.retest * abs(number), rule.retest_absolute)
         limits = Limits.within_error(number, comparison.error, retest)
-    what, its_unit = words(of, at.scope), unit(of)
-    paper = _on_paper(of, at, rule)
     try:
-        found = _as_law(judged(of, at), rule)
+        of, limits, found = _judged(of, limits, at)
+        found = _as_law(found, rule)
         if comparison.order and isinstance(of, Binary):
-            least, note = _least(of, at, paper)
+            least, note = _least(of, at, _on_paper(of, at, rule))
             limits = dataclasses.replace(limits, least=least, least_note=note)
         if found.runs and not found.exact and found.runs < LEAST_OF_ALL:
             raise NoValue(f"rests on {found.runs} runs, at least {LEAST_OF_ALL} are needed")
+        if not rule.law and (equal := _few_equal(found)):
+            raise ValueError(f"{equal} runs that differ have the same value, which may be chance")
     except NoValue as error:
-        return Compared(what, its_unit, limits, reason=str(error), why="runs missing")
+        return Compared(words(of, at.scope), unit(of), limits, reason=str(error), why="runs missing")
     except ValueError as error:
-        return Compared(what, its_unit, limits, reason=str(error), why="too few runs")
-    return Compared(what, its_unit, limits, found, paper=paper)
+        return Compared(words(of, at.scope), unit(of), limits, reason=str(error), why="too few runs")
+    return Compared(words(of, at.scope), unit(of), limits, found, paper=_on_paper(of, at, rule))
+
+
+def _judged(of: Expression, limits: Limits, at: At) -> tuple[Expression, Limits, Judged]:
+    """Return an expression, its limits and its value; of a ratio whose divisor may be 0, those of its inverse.
+
+    Raises ValueError if neither has a value.
+    """
+    try:
+        return of, limits, judged(of, at)
+    except ValueError as error:
+        if not isinstance(of, Binary) or of.operator != "/" or value(of.right, at).bounds[0] < 0:
+            raise
+        inverse = dataclasses.replace(of, left=of.right, right=of.left)
+        try:
+            return inverse, limits.inverse, judged(inverse, at)
+        except ValueError:
+            raise error from None
+
+
+def _few_equal(found: Judged) -> int:
+    """Return the number of runs behind a value without error that may be equal by chance; 0 if there are none."""
+    if isinstance(found, Widest):
+        return max(map(_few_equal, found.of))
+    if not isinstance(found, Estimate) or not found.exact:
+        return 0
+    return max((len(one.pulls) for one in found.strata.values() if len(one.pulls) <= FEW_EQUAL), default=0)
 
 
 def _on_paper(of: Expression, at: At, rule: Rule) -> float | None:

@@ -86,6 +86,12 @@ class Limits:
         margin = ERRORS * math.hypot(error, retest)
         return cls(number - margin, number + margin, True, by_error=True, note=note)
 
+    @property
+    def inverse(self) -> Limits:
+        """The limits of the inverse of a positive ratio."""
+        low = -math.inf if math.isinf(self.high) else 1 / self.high
+        return Limits(low, 1 / self.low if self.low > 0 else math.inf, self.inclusive, note=self.note)
+
     def hold(self, value: float) -> bool:
         """Return whether a value without error lies inside, to nine digits."""
         given, low, high = significant(value), significant(self.low), significant(self.high)

@@ -39,23 +39,25 @@ def ranked(first: Levels, second: Levels) -> list[Scalar]:
     order: list[Scalar] = []
     while left:
         head = first[left[0]]
-        size = sum(head <= significant(first[value] * (1 + TOLERANCE)) for value in left)
+        size = sum(head <= significant(first[value] + TOLERANCE * abs(first[value])) for value in left)
         group, left = left[:size], left[size:]
         order += sorted(group, key=lambda value: -second[value])
     return order
 
 
-def rank_of(dataset: Dataset, of: Selection, then: Selection, by: str, value: Scalar) -> Sampled:
+def rank_of(pool: Pool, of: Selection, then: Selection, by: str, value: Scalar) -> Sampled:
     """Return the rank of one value of the factor ``by`` in the ranking by means, by bootstrap.
 
-    Raises NoValue with the reasons if fewer than two repetitions are complete or the lock has no such value.
+    Raises NoValue with the reasons if the lock has no such value, or if fewer than two repetitions are complete; a
+    single one suffices if all are equal or the seed has no effect.
     """
-    values, found = _compared(dataset, of, then, by)
-    return _sampled(found, lambda rows: _place(value, by, _ranked_by_means(values, rows)))
+    values, found = _compared(pool.dataset, of, then, by)
+    drawn = any(pool.draws(run) for one in (of, then) for run in one.chosen(pool.dataset))
+    return _sampled(found, drawn, lambda rows: _place(value, by, _ranked_by_means(values, rows)))
 
 
-def _sampled(found: Complete, of: Callable[[Sequence[tuple[float, ...]]], float]) -> Sampled:
-    exact = len(found.distinct) == 1 and found.repeats > 0
+def _sampled(found: Complete, drawn: bool, of: Callable[[Sequence[tuple[float, ...]]], float]) -> Sampled:
+    exact = len(found.distinct) == 1 and (found.repeats > 0 or not drawn)
     found.least(1 if exact else LEAST_REPETITIONS)
     rows = list(found.distinct.values())
     return Sampled(of(rows), bootstrapped(rows, of), len(rows), found.repeats, exact)

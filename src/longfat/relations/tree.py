@@ -209,7 +209,7 @@ def key(node: Expression, scope: Scope) -> Hashable:
 
 
 def unit(node: Expression) -> str:
-    """Return the unit of an expression's value."""
+    """Return the unit of an expression's value; "" for a product or a ratio, whose numbers may change it."""
     match node:
         case Term():
             return metric_of(node).unit
@@ -221,7 +221,7 @@ def unit(node: Expression) -> str:
             units = [unit(side) for side in parts(node) if terms_of(side)]
             if node.operator == "-" and units == ["%", "%"]:
                 return "points"
-            return units[0] if units and (node.operator in "+-" or len(units) == 1) else ""
+            return units[0] if node.operator in "+-" and len({*units}) == 1 else ""
     return ""
 
 
@@ -344,7 +344,7 @@ def judged(node: Expression, at: At) -> Judged:
             return at.readings.middle(selection_of(node, at.scope), at.least)
         case Rank():
             of, then = selection_of(node.of, at.scope), selection_of(node.then, at.scope)
-            return rank_of(at.readings.pool.dataset, of, then, node.factor, at.scope.resolved(node.value).base)
+            return rank_of(at.readings.pool, of, then, node.factor, at.scope.resolved(node.value).base)
         case Count():
             chosen = [selection_of(node.of, inner.scope) for inner in _inner(node, at)]
             every = inner_scopes(node, dataclasses.replace(at.scope, given_values=None))
@@ -356,8 +356,9 @@ def judged(node: Expression, at: At) -> Judged:
             sign, level = node.sign, node.level
             return tally(found, level, sign[0] == ">", lambda mean: RELATIONS[sign](significant(mean), level))
         case Extreme():
-            each = tuple(_sure(judged(node.of, one)) for one in _inner(node, at))
-            return (Widest if node.kind == "max" else Narrowest)(each, each[0].bounds)
+            return _EXTREMES[node.kind].of_all([judged(node.of, one) for one in _inner(node, at)])
+        case Binary() | Gain():
+            return _arithmetic(node, at)
         case Spread():
             inner = _inner(node, at)
             if len(inner) < 2:
@@ -376,6 +377,35 @@ def _inner(node: Extreme | Count | Spread, at: At) -> list[At]:
     return found
 
 
-def _sure(found: Judged) -> Judged:
-    """Return a value without error without its sisters' prior."""
-    return dataclasses.replace(found, strata={}) if isinstance(found, Estimate) and found.exact else found
+_EXTREMES: Mapping[str, type[Widest]] = {"max": Widest, "min": Narrowest}
+
+
+def _arithmetic(node: Expression, at: At) -> Judged:
+    """Return the value of arithmetic. An extreme in it becomes one of the whole, which corrects for its choice."""
+    match node:
+        case Extreme():
+            return _EXTREMES[node.kind].of_all([_arithmetic(node.of, one) for one in _inner(node, at)])
+        case Gain():
+            return _combined("/", statistics.percent_gain, _arithmetic(node.left, at), _arithmetic(node.right, at))
+        case Binary():
+            sides = _arithmetic(node.left, at), _arithmetic(node.right, at)
+            return _combined(node.operator, _OPERATIONS[node.operator], *sides)
+    return value(node, at)
+
+
+def _combined(
+    operator: Operator,
+    operate: Callable[[Estimate, Estimate], Estimate],
+    left: Judged,
+    right: Judged,
+) -> Judged:
+    """Combine two sides; where the result falls with an extreme, the largest becomes the smallest."""
+    scales = operator in "*/"
+    if isinstance(left, Widest):
+        falls = scales and right.value < 0
+        return left.turned(falls).of_all([_combined(operator, operate, one, right) for one in left.of])
+    if isinstance(right, Widest):
+        falls = (operator in "-/") != (scales and left.value < 0)
+        return right.turned(falls).of_all([_combined(operator, operate, left, one) for one in right.of])
+    assert isinstance(left, Estimate) and isinstance(right, Estimate)
+    return operate(left, right)
