@@ -131,7 +131,8 @@ def threshold() -> Figure:
         (203, 560), (196, 560), ha="right", va="center", color=style.SOFT,
     )  # fmt: skip
     axes.set(xlabel="txqueuelen (frames)", ylabel="goodput (Mb/s)", ylim=(380, 1010))
-    axes.text(108, 790, "open marks and bar: stated by the paper", color=style.INK, fontsize=8)
+    marks = "open marks and bar: the paper's;\nScalable TCP and threshold calibrated"
+    axes.text(108, 775, marks, color=style.INK, fontsize=8)
     return figure
 
 
@@ -174,7 +175,7 @@ def claims(study: str) -> str:
     lines = max(1, math.ceil(len(measured) / columns))
     width, height = COLUMN * columns, TOP + LINE * lines + 6
     size = f'width="{width}" height="{height}"'
-    head = "claim; allowed (grey) and measured interval, arrow: off scale; paper, or the allowed range; here"
+    head = "claim; allowed and measured interval, each on its own scale (arrow: off it); paper, or allowed; here"
     summary = f"{len(measured)} of {len(testable)} measured claims, laws and calibrated numbers"
     return "\n".join(
         (
@@ -210,7 +211,7 @@ def claim(verdict: Verdict, row: Row, x: int, y: int) -> Iterator[str]:
     one = verdict.deciding
     assert one is not None and one.mean is not None and row.dot is not None and row.band is not None
     paper = " ".join(verdict.paper.split())
-    if len(paper) > CHARACTERS:
+    if len(paper) > CHARACTERS or one.unit not in paper:
         paper = f"allowed {row.allowed.partition(', ')[0].removesuffix(one.unit)}"
     yield f'<g class="{slug(row.word)}" transform="translate({x} {y})"><text x="6" y="11">{escape(row.claim)}</text>'
     yield '<g transform="translate(186 0) scale(.5 .9)">'

@@ -22,13 +22,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The original of ``root``."""
     folder = tmp_path_factory.mktemp("made")
     results = folder / "results" / "small"
-    make_results(write_study(folder), results, omit=lambda run: run.experiment == "one-drop", reported=True)
+    make_results(
+        write_study(folder, repetitions=6), results, omit=lambda run: run.experiment == "one-drop", reported=True
+    )
     return folder
 
 
 @pytest.fixture
 def root(made: Path, tmp_path: Path) -> Path:
-    """A checkout with one study, and results of it that are drawn and judged; one run of them is missing."""
+    """A checkout with one study, and results of it that are drawn and judged; the runs of one experiment are missing."""
     return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 
@@ -44,7 +46,7 @@ def sources_of(root: Path, baselines: Sequence[Baseline] = ()) -> list[str]:
 
 
 def test_a_study_has_its_runs_its_coverage_and_its_claims_by_verdict(root: Path) -> None:
-    assert sources_of(root) == ["results/small: 8 of 9 runs valid, paper, modern, fake"]
+    assert sources_of(root) == ["results/small: 24 of 30 runs valid, paper, modern, fake"]
     page = page_of(root)
     assert '<a href="small/report.html">' in page
     assert "2 of the paper&#39;s 40 figures and tables" in page

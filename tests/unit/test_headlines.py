@@ -15,8 +15,8 @@ from longfat.cli.report import report as report_command
 from longfat.cli.verdicts import verdicts
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.judged import without_runs
-from longfat.relations.headlines import HEADLINE_WORDS, word_of
-from longfat.report.findings import headline_rows, sentence
+from longfat.relations.headlines import HEADLINE_WORDS, Headline, JudgedHeadline, word_of
+from longfat.report.findings import headline_counts, headline_rows, sentence
 from longfat.report.markdown import BEGIN, END
 from longfat.report.report import write_report
 from longfat.system.errors import StudyError
@@ -59,6 +59,22 @@ def with_headlines(study: Path, text: str = HEADLINES) -> StudyFolder:
 )
 def test_a_headline_has_the_verdict_of_the_rule(claims: list[str], word: str) -> None:
     assert word in HEADLINE_WORDS and word_of(claims) == word
+
+
+@pytest.mark.parametrize(
+    ("claims", "text"),
+    [
+        (["reproduced, law", "not testable"], "supported (laws)"),
+        (["reproduced, law", "reproduced"], "supported"),
+        (["not reproduced, law"], "contradicted"),
+        (["reproduced, law", "not reproduced"], "supported in part (laws)"),
+    ],
+)
+def test_a_headline_that_only_laws_support_is_marked(claims: list[str], text: str) -> None:
+    headline = Headline(id="a", statement="b", paper="c", where="d", here="e", claims=("*",))
+    found = JudgedHeadline(headline, word_of(claims), dict(zip("abc", claims, strict=False)), "")
+    assert found.text == text
+    assert headline_counts([found]) == f"1 {text}"
 
 
 def test_further_evidence_never_changes_a_verdict_that_is_not_open() -> None:

@@ -198,7 +198,7 @@ def _compared(comparison: Comparison, at: At, rule: Rule) -> Compared:
 
 
 def _judged(of: Expression, limits: Limits, at: At) -> tuple[Expression, Limits, Judged]:
-    """Return an expression, its limits and its value; of a ratio whose divisor may be 0, those of its inverse.
+    """Return an expression, its limits and its value; of a ratio whose divisor may be 0, its inverse and that one's.
 
     Raises ValueError if neither has a value.
     """

@@ -48,6 +48,7 @@ DIFFERS: Literal["scenario differs"] = "scenario differs"
 APART = {"construction": "by construction", "calibrated": "calibrated"}
 POSITIVE = ("reproduced", "compatible")
 LAW = ", law"  # behind the verdict on a published law
+LAWS = " (laws)"  # behind the verdict on a headline that only laws support
 _NUMBER = re.compile(r"\$\{([^{}]+)\}")
 
 
@@ -87,6 +88,12 @@ class JudgedHeadline:
     word: HeadlineWord
     claims: Mapping[str, str]
     here: str
+
+    @property
+    def text(self) -> str:
+        """The verdict, with ``LAWS`` if no measured claim supports it."""
+        positive = [word for word in self.claims.values() if word.removesuffix(LAW) in POSITIVE]
+        return self.word + (LAWS if positive and all(word.endswith(LAW) for word in positive) else "")
 
 
 def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> HeadlinesDocument:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from longfat.evidence.judged import Evidenced
 from longfat.relations.counting import Counts
-from longfat.relations.headlines import HEADLINE_WORDS, JudgedHeadline
+from longfat.relations.headlines import HEADLINE_WORDS, LAWS, JudgedHeadline
 from longfat.relations.judge import Verdict
 from longfat.report.readme import Cause, Readme
 
@@ -103,13 +103,14 @@ MOST = 3  # claims of one verdict that a row names
 def headline_rows(headlines: Iterable[JudgedHeadline]) -> Iterator[tuple[str, ...]]:
     """Yield the row of each headline: its statement, the paper's numbers, the numbers here, verdict, claims."""
     for one in headlines:
-        yield one.headline.statement, one.headline.paper, one.here or NOTHING, one.word, "; ".join(_behind(one))
+        yield one.headline.statement, one.headline.paper, one.here or NOTHING, one.text, "; ".join(_behind(one))
 
 
 def headline_counts(headlines: Iterable[JudgedHeadline]) -> str:
     """Format the number of headlines by verdict."""
-    found = [one.word for one in headlines]
-    return ", ".join(f"{found.count(word)} {word}" for word in HEADLINE_WORDS if word in found)
+    found = [one.text for one in headlines]
+    texts = [text for word in HEADLINE_WORDS for text in (word, word + LAWS)]
+    return ", ".join(f"{found.count(text)} {text}" for text in texts if text in found)
 
 
 def _behind(one: JudgedHeadline) -> Iterator[str]:
