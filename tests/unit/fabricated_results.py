@@ -24,6 +24,8 @@ from longfat.report.report import write_report
 from longfat.study.load import load_study
 from longfat.system.identity import KernelSource
 
+EXACT = "    clock_tolerance: 0 ppm # exact, so one repetition decides\n    phases: fixed\n"  # `delay` in the manifest
+DRAWN = "        start_jitter: 1 ms\n"
 MANIFEST = """\
 format: 2
 study: small
@@ -43,7 +45,8 @@ experiments:
         algorithm: "${algorithm}"
         window: "${window}"
         duration: 1 s
-        start_jitter: 1 ms
+    clock_tolerance: 0 ppm # exact, so one repetition decides
+    phases: fixed
     sweep:
       product: {algorithm: [standard, highspeed], window: [1 MiB, 8 MiB]}
     repetitions: 2
@@ -53,7 +56,7 @@ experiments:
       - {name: stream1, from: client1, to: server, algorithm: standard, window: 8 MiB, duration: 3 s}
     probes: {capture: [stream1]}
     drops: [{at: 1500 ms}]
-    clock_tolerance: 0 ppm # exact, so one repetition decides
+    clock_tolerance: 0 ppm
     phases: fixed
 """
 
@@ -106,11 +109,13 @@ CAPTURED = {"capture": {"stream1": {"captured": 0, "dropped": 0, "removed": 0}}}
 Bend = Callable[[PlannedRun, Path], None]
 
 
-def write_study(folder: Path, claims: str = CLAIMS, figures: str = FIGURES, repetitions: int | None = None) -> Path:
-    """The study's folder with manifest, claims and figures; of each scenario so many repetitions."""
+def write_study(
+    folder: Path, claims: str = CLAIMS, figures: str = FIGURES, repetitions: int | None = None, drawn: bool = False
+) -> Path:
+    """The study's folder with manifest, claims and figures; of each scenario so many repetitions, which may differ."""
     study = folder / "experiments" / "small"
     study.mkdir(parents=True, exist_ok=True)
-    manifest = MANIFEST
+    manifest = MANIFEST.replace(EXACT, DRAWN) if drawn else MANIFEST
     if repetitions is not None:
         manifest = manifest.replace("repetitions: 2", f"repetitions: {repetitions}")
         manifest = manifest.replace("[{at: 1500 ms}]", f"[{{at: 1500 ms}}]\n    repetitions: {repetitions}")

@@ -18,7 +18,7 @@ from longfat.figures.timeseries import envelope
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("figures")
-    return make_results(write_study(folder), folder, judged=True)
+    return make_results(write_study(folder, drawn=True), folder, judged=True)
 
 
 def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:

@@ -30,7 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(made: Path, tmp_path: Path) -> Path:
-    """A checkout with one study, and results of it that are drawn and judged; the runs of one experiment are missing."""
+    """A checkout with one study, and results of it that are drawn and judged, without runs of one experiment."""
     return Path(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fabricated_results import DRAWN, EXACT, write_study
 from fabricated_results import MANIFEST as SMALL
-from fabricated_results import write_study
 from manifests import HEAD, Change, changed, keys_of, study_of, warnings_of
 from tiny_study import call
 
@@ -233,10 +233,11 @@ def test_an_axis_has_the_unit_of_its_factor(tmp_path: Path, axis: str, problem: 
 @pytest.mark.parametrize(
     ("changes", "claims"),
     [
-        ([], ["window-limits"]),
-        ([("        start_jitter: 1 ms\n", "")], ["window-limits"]),
-        ([("repetitions: 2", "repetitions: 3")], []),
-        ([("0 ppm", "1 ppm")], ["window-limits", "halves"]),
+        ([], []),
+        ([(EXACT, "")], ["window-limits"]),
+        ([(EXACT, DRAWN)], ["window-limits"]),
+        ([(EXACT, ""), ("repetitions: 2", "repetitions: 3")], []),
+        ([("0 ppm #", "1 ppm #"), ("0 ppm\n", "1 ppm\n")], ["window-limits", "halves"]),
     ],
 )
 def test_idle_repetitions_are_warned_of(tmp_path: Path, changes: list[Change], claims: list[str]) -> None:

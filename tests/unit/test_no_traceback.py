@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from stress import damage, fuzz
 from tiny_study import call
 
-from longfat.dataset import load
+from longfat.dataset import columns
 
 pytestmark = pytest.mark.slow
 
@@ -62,12 +62,12 @@ def test_a_name_that_the_locale_cannot_read_is_written_as_it_is(tmp_path: Path) 
 def test_a_fault_of_the_program_is_a_message_and_its_traceback_a_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def faulty(row: object) -> None:
+    def faulty(*of: object) -> None:
         raise ZeroDivisionError("as a test")
 
     study, results = write_study(tmp_path), tmp_path / "results"
     make_results(study, results)
-    monkeypatch.setattr(load, "_factors", faulty)
+    monkeypatch.setattr(columns, "factors_of", faulty)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = call("report", study, "--results", results)
     assert result.exit_code == 1

@@ -20,8 +20,8 @@ from longfat.report.report import write_report
 from longfat.system.identity import KernelSource
 
 
-def analysed(folder: Path, repetitions: int | None = None, **options: object) -> Path:
-    study = write_study(folder, repetitions=repetitions)
+def analysed(folder: Path, repetitions: int | None = None, drawn: bool = False, **options: object) -> Path:
+    study = write_study(folder, repetitions=repetitions, drawn=drawn)
     make_results(study, folder, judged=True, **options)  # type: ignore[arg-type]
     return study
 
@@ -34,7 +34,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         if run.experiment == "one-drop":
             change_json(record / "achieved.json", lambda data: data.update(memory_pressure=3))
 
-    study = analysed(folder, bend=bend, omit=lambda run: run.scenario.startswith("delay") and run.repetition == 2)
+    def omitted(run: PlannedRun) -> bool:
+        return run.scenario.startswith("delay") and run.repetition == 2
+
+    study = analysed(folder, drawn=True, bend=bend, omit=omitted)
     draw_all(folder, StudyFolder(study))
     first = write_report(folder, StudyFolder(study)).read_bytes()
     assert write_report(folder, StudyFolder(study)).read_bytes() == first

@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from fabricated_results import MANIFEST, make_results, write_study
+from fabricated_results import DRAWN, EXACT, MANIFEST, make_results, write_study
 from manifests import refused
 from tables_in_memory import run, tables
 
@@ -56,7 +56,8 @@ FILES = {
 
 def write(folder: Path, figures: str = FIGURES, **files: str) -> Path:
     study = write_study(folder, "format: 2\nstudy: small\nclaims: []\n", figures)
-    (study / "study.yaml").write_text(MANIFEST.replace("cca: highspeed", "cca: compound"), encoding="utf-8")
+    manifest = MANIFEST.replace(EXACT, DRAWN).replace("cca: highspeed", "cca: compound")
+    (study / "study.yaml").write_text(manifest, encoding="utf-8")
     for name, text in {**FILES, **{f"{name}.csv": text for name, text in files.items()}}.items():
         (study / name).write_text(text, encoding="utf-8")
     return study
