@@ -14,7 +14,7 @@ from tiny_study import call, write_tiny
 from longfat.cli.find_run import find_run
 from longfat.execute.record.bundle import SUMS, checksums
 
-STUDY = STUDY_OF_TWO.replace("repetitions: 2", "repetitions: 4").replace(
+STUDY = STUDY_OF_TWO.replace("repetitions: 2", "repetitions: 6").replace(
     "experiments:", "defaults: {flow: {start_jitter: 10 ms}}\nexperiments:"
 )
 
@@ -154,4 +154,4 @@ def test_report_prints_doubtful_verdicts_and_all_of_them_on_demand(root: Path, t
     assert (data["valid"], Path(data["report"]).exists()) == (True, True)
     assert Path(json.loads(call("report", "--json").stdout)["front"]) == root / "results" / "index.html"
     joined = json.loads(call("merge", str(tmp_path / "joined"), results, "--json").stdout)
-    assert (joined["copied"], joined["kept"], joined["damaged"]) == (8, 0, [])
+    assert (joined["copied"], joined["kept"], joined["damaged"]) == (12, 0, [])
