@@ -211,8 +211,9 @@ def claim(verdict: Verdict, row: Row, x: int, y: int) -> Iterator[str]:
     one = verdict.deciding
     assert one is not None and one.mean is not None and row.dot is not None and row.band is not None
     paper = " ".join(verdict.paper.split())
-    if len(paper) > CHARACTERS or one.unit not in paper:
-        paper = f"allowed {row.allowed.partition(', ')[0].removesuffix(one.unit)}"
+    other_unit = one.unit not in paper and any(map(str.isdigit, paper))
+    if len(paper) > CHARACTERS or other_unit:
+        paper = f"allowed {row.allowed.partition(', ')[0].removesuffix(one.unit).rstrip()}"
     yield f'<g class="{slug(row.word)}" transform="translate({x} {y})"><text x="6" y="11">{escape(row.claim)}</text>'
     yield '<g transform="translate(186 0) scale(.5 .9)">'
     yield f'<rect class="b" x="{row.band[0]}" y="2" width="{row.band[1] - row.band[0]:.1f}" height="12"/>'
