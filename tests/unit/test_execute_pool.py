@@ -38,7 +38,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def study(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """A study of 8 slow runs that goes on in a process of its own, two of them recorded, and its results folder."""
+    """A study of 8 slow runs that goes on in its own process, two of them recorded, and its results folder."""
     script, results = tmp_path / "study.py", tmp_path / "results"
     script.write_text(STUDY)
     tests = Path(__file__).parents[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The validity gates, each met and missed; those of the base RTT and of the CPU in detail."""
+"""The validity gates, each met and missed; base RTT and CPU in detail."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ DECLARED_US, PACKET_US, QUEUE_US = 20_000, 1230, 61_520
 
 
 def spec(starts_us: tuple[int, int]) -> RunSpec:
-    """Two senders that meet at a switch, then a delay; the second sends to a receiver of its own."""
+    """Two senders that meet at a switch, then a delay; the second sends to its own receiver."""
     narrow = Egress(rate_bps=10_000_000, queue=Queue(limit_packets=50))
     names = ("client1", "client2", "switch", "server1", "server2")
     flows = (("f1", "client1", "server1"), ("f2", "client2", "server2"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a run from its programs' output: what arrived in time, iperf2's own, those of many flows."""
+"""Reports of a run from its programs' output: what arrived in time, iperf2's own, and reports of many flows."""
 
 from __future__ import annotations
 

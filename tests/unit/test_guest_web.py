@@ -131,7 +131,7 @@ def test_nine_tenths_of_the_files_are_the_body_and_the_rest_is_the_tail() -> Non
     sizes = files("surge").sizes
     assert sorted(sizes) == list(sizes)
     assert sum(size >= surge.TAIL_BYTES for size in sizes) == round((1 - surge.BODY_SHARE) * surge.FILES)
-    median = sizes[surge.FILES // 2]  # above that of the body, as the tail is
+    median = sizes[surge.FILES // 2]  # above the body's median, as the tail is
     assert median == pytest.approx(math.exp(surge.BODY_MU), rel=0.1)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics, also those of studies, against series whose truth is known: windows and cuts, goodput, harm, convergence."""
+"""Metrics, also of studies, against series whose truth is known: windows and cuts, goodput, harm, convergence."""
 
 from __future__ import annotations
 
