@@ -107,7 +107,7 @@ class FakeBackend:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         outcome = {"status": "ok", "reason": None, "end_us": spec.end_us}
         if fault == "report_failure":
-            outcome = {"status": "failed", "reason": "iperf2 found no server", "end_us": 0}
+            outcome = {"status": "failed", "reason": "GuestError: iperf2 found no server", "end_us": 0}
         achieved = self._achieved(spec)
         if fault == "starve":
             achieved["cpu_pressure_us"] = spec.end_us * 9 // 10

@@ -20,6 +20,7 @@ from longfat.execute.study import Summary, execute, wait_for_idle_cpu
 from longfat.plan.model import PlannedRun
 from longfat.system.errors import RigError
 from longfat.system.events import Event, Kind, Level
+from longfat.system.text import sentence
 
 
 def run_plan(
@@ -47,17 +48,42 @@ def test_every_run_is_recorded_once_and_not_repeated(tmp_path: Path) -> None:
     assert [event.message for event in events] == ["0 runs executed, 3 kept, 0 failed"]
 
 
-@pytest.mark.parametrize("fault", ["crash", "report_failure"])
-def test_a_run_that_fails_twice_is_recorded_as_failed_and_tried_at_the_next_start(tmp_path: Path, fault: Fault) -> None:
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("crash", "the fake laboratory crashed, as it was told to"),
+        ("report_failure", "the guest reports: iperf2 found no server"),
+    ],
+)
+def test_a_run_that_fails_twice_is_recorded_as_failed_and_tried_at_the_next_start(
+    tmp_path: Path, fault: Fault, reason: str
+) -> None:
     plan = plan_of(3)
     summary, events = run_plan(plan, faulty(plan, fault), tmp_path)
     assert summary == Summary(reused=0, executed=2, failed=1)
     assert Counter(event.kind for event in events)[Kind.RUN_RETRIED] == 1
     failed = find_records(tmp_path / "raw")[plan[1].run_id]
-    assert (failed.status, failed.attempt, bool(failed.reason)) == ("failed", 2, True)
+    assert (failed.status, failed.attempt, failed.reason) == ("failed", 2, reason)
     summary, _ = run_plan(plan, FakeBackend(), tmp_path)
     assert summary == Summary(reused=2, executed=1, failed=0)
     assert (tmp_path / "raw" / ".superseded" / f"{failed.folder.name}.1" / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("GuestError: the shaper of client2 was killed", "the shaper of client2 was killed"),
+        ("BrokenPipeError: [Errno 32] Broken pipe", "[Errno 32] Broken pipe"),
+        ("TimeoutExpired: Command 'ss' timed out", "Command 'ss' timed out"),
+        ("ValueError: GuestError: both", "GuestError: both"),
+        ("KeyError: 'nosuch'", "KeyError: 'nosuch'"),
+        ("TimeoutError: ", "TimeoutError: "),
+        ("client1: no address", "client1: no address"),
+        ("The disk is full", "The disk is full"),
+    ],
+)
+def test_a_reason_is_a_sentence_without_the_type_of_its_exception(said: str, reason: str) -> None:
+    assert sentence(said) == reason
 
 
 def test_a_failure_that_is_certain_to_come_again_is_not_tried_twice(tmp_path: Path) -> None:

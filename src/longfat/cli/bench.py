@@ -29,6 +29,7 @@ from longfat.spec.runspec import RunSpec
 from longfat.study.load import load_study
 from longfat.study.schema.names import require
 from longfat.system.errors import RigError
+from longfat.system.text import sentence
 
 NONE = "none"
 PEERS: Mapping[str, str] = {"host": "mininet", "ns2": "ns2", "ns3": "ns3"}  # with the backends that execute them
@@ -151,7 +152,7 @@ def time_case(backend: Backend, where: str, case: Case) -> Timing:
             json.loads((folder / f"{name}.json").read_text()) for name in ("outcome", "flows", "counters")
         )
     if outcome["status"] != "ok":
-        raise RigError(outcome["reason"], where=case.flow)
+        raise RigError(sentence(outcome["reason"]), where=case.flow)
     segments = sum(node.get("Tcp.OutSegs", 0) for node in counters.values())
     goodput = sum(flow["goodput_bps"] for flow in flows)
     return Timing(where, case.flow, case.seconds, wall_s, cpu_s, segments, goodput)

@@ -21,6 +21,7 @@ from longfat.spec.gates import Evidence
 from longfat.spec.gates.behaviour import cpu_sufficed
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RigError, SettledError
+from longfat.system.text import sentence
 
 STARVED_REPEATS = 3  # most repetitions of a run in real time that lacked CPU
 STOPPED = "the study was stopped"
@@ -90,7 +91,7 @@ def _crash_of(backend: Backend, attempt: Attempt, folder: Path) -> tuple[str | N
         backend.run(attempt.spec, folder)
         outcome = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
         if outcome["status"] != "ok":
-            return f"the guest reports: {outcome['reason']}", attempt.repeats
+            return f"the guest reports: {sentence(outcome['reason'])}", attempt.repeats
     except RigError as error:
         return str(error), isinstance(error, SettledError)
     except Exception as error:  # a defect of a backend costs one run, not the study

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from longfat.backends.collect import MAX_BYTES
 from longfat.system.errors import RigError
+from longfat.system.text import sentence
 
 _Name = Annotated[str, Field(max_length=1000)]
 _Names = list[_Name]
@@ -73,7 +74,7 @@ def read_message(line: bytes, host: str) -> dict[str, Any]:
     if not isinstance(message, dict) or len(message) != 1:
         raise HostFailed(f"it sends something else than a message: {line[:60]!r}", where=host)
     if "failed" in message:
-        raise HostFailed(str(message["failed"]), where=host)
+        raise HostFailed(sentence(str(message["failed"])), where=host)
     return message
 
 
