@@ -130,6 +130,57 @@ def test_an_interrupted_command_ends_with_status_130_and_continues_later(root: P
     assert len(find_records(raw)) == 4
 
 
+LOCKED = """
+import logging, signal, subprocess, sys, threading, time
+from longfat.cli import root
+
+class Struck:
+    def __init__(self, lock, place, number):
+        self.lock, self.place, self.number = lock, place, number
+    def strike(self, place):
+        if place == self.place:
+            self.place = ""
+            signal.raise_signal(self.number)
+    def acquire(self):
+        self.lock.acquire()
+        self.strike("acquire")
+    def release(self):
+        self.strike("release")
+        self.lock.release()
+
+def look(lock):
+    free = lock.acquire(timeout=1)
+    print("free" if free else "taken", flush=True)
+    if free:
+        lock.release()
+
+def command(prog_name):
+    lock, logging._lock = logging._lock, Struck(logging._lock, sys.argv[1], int(sys.argv[2]))
+    try:
+        subprocess.run(["true"], preexec_fn=int) if sys.argv[3] == "fork" else logging.getLogger("new")
+        time.sleep(20)
+    finally:
+        other = threading.Thread(target=look, args=[lock])
+        other.start()
+        other.join()
+
+root.app = command
+root.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("place", ["acquire", "release"])
+@pytest.mark.parametrize("caller", ["fork", "logger"])
+def test_an_interrupt_leaves_no_lock_taken_for_which_threads_that_start_guests_wait(
+    number: signal.Signals, place: str, caller: str
+) -> None:
+    command = [sys.executable, "-c", LOCKED, place, str(number.value), caller]
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=15)
+    assert (done.returncode, done.stdout) == (130, "free\n"), done.stderr
+
+
 @pytest.mark.parametrize("command", ["run", "report", "package"])
 def test_a_results_folder_belongs_to_one_study(root: Path, command: str) -> None:
     results = root / "shared"

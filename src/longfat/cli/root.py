@@ -28,9 +28,12 @@ from longfat.system.errors import RigError
 from longfat.system.processes import LEAST_FILES, enough_descriptors
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from typer._click.formatting import HelpFormatter
 
 NAME = "longfat"
+STOPS = (signal.SIGTERM, signal.SIGHUP)
 LATER_S = 0.01  # until a lost interrupt is repeated
 COMPLETE = "_LONGFAT_COMPLETE"  # set by a shell's completion script
 
@@ -176,8 +179,8 @@ def main() -> None:
     signal.signal(
         signal.SIGCHLD, signal.SIG_DFL
     )  # with SIGCHLD ignored, as under some daemons, the status of child processes is lost
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) ignores SIGHUP
+    for number in (signal.SIGINT, *STOPS):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1) ignores SIGHUP, a shell SIGINT in the background
             signal.signal(number, _interrupt)
     if COMPLETE in os.environ:
         completion_init()
@@ -197,10 +200,20 @@ def main() -> None:
         sys.exit(INTERRUPTED)
 
 
-def _interrupt(number: int, frame: object) -> None:
-    """Treat SIGTERM and a closed terminal as Ctrl-C, but only once, so that the clean-up is not disturbed."""
-    for stop in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stop, lambda number, frame: None)
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Treat SIGTERM and a closed terminal as Ctrl-C, but only once, so that the clean-up is not disturbed.
+
+    Raised within ``logging``, a KeyboardInterrupt could leave its lock taken, which each fork(2) with ``preexec_fn``
+    takes and releases, too: another thread would wait for it for ever.
+    """
+    if number in STOPS:
+        for stop in STOPS:
+            signal.signal(stop, lambda number, frame: None)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "logging":
+            _interrupt_later()
+            return
+        frame = frame.f_back
     raise KeyboardInterrupt
 
 
@@ -208,8 +221,12 @@ def _repeat_interrupt(found: sys.UnraisableHookArgs) -> None:
     """Repeat an interrupt in a callback after fork(2) or in a finalizer, where Python only reports it."""
     if not issubclass(found.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(found)
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    else:
+        _interrupt_later()
+
+
+def _interrupt_later() -> None:
+    signal.signal(signal.SIGINT, _interrupt)
     later = threading.Timer(LATER_S, os.kill, (os.getpid(), signal.SIGINT))
     later.daemon = True
     later.start()
