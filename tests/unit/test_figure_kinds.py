@@ -17,6 +17,7 @@ from manifests import refused
 
 from longfat.data.opened import OpenedStudy
 from longfat.data.study_folder import StudyFolder
+from longfat.figures import style
 from longfat.figures.drawing import Drawing, draw, image
 from longfat.figures.parts import Labels, Mark
 from longfat.figures.timeseries import jain
@@ -249,6 +250,16 @@ def test_points_of_each_source_and_each_law_are_drawn_where_their_series_is_meas
     laws = [list(one.get_ydata()) for one in axes.lines if one.get_linestyle() == "--" and len(one.get_xdata())]
     assert laws == [[mib * 2**20 / 1e6 for mib in (1, 2, 4, 8)]] * 3
     assert labels(drawing)[:3] == ["its law", "first source", "second source"]
+
+
+def test_series_named_after_one_algorithm_have_its_colour_and_a_dash_each(opened: OpenedStudy) -> None:
+    names = {"standard": "CUBIC, 1 Gb/s", "scalable": "CUBIC: 40 Mb/s", "highspeed": "another"}
+    figure = opened.folder.figures.figure("sources").model_copy(update={"names": names, "published": ()})
+    axes = draw(opened.sources, figure).figure.axes[0]
+    looks = {one.get_label(): (one[0].get_color(), one[0].get_linestyle()) for one in axes.containers}
+    (near, near_dash), (far, far_dash), (other, _) = (looks[name] for name in names.values())
+    assert near == far == style.look("cubic")[0] != other
+    assert near_dash != far_dash
 
 
 def test_a_network_is_drawn_from_the_plan_with_every_interface_in_its_data(opened: OpenedStudy) -> None:

@@ -341,7 +341,8 @@ def _lines(axes: Axes, spec: Bars, bars: Sequence[Bar], xs: Mapping[Any, float],
     for place, (name, colour) in enumerate(looks.items()):
         own = [bar for bar in bars if bar.series == name]
         marker = style.look(str(name), place)[1]
-        dashes = style.DASHES[place // style.OTHERS % len(style.DASHES)]
+        before = list(looks.values())[:place].count(colour)
+        dashes = style.DASHES[before % len(style.DASHES)]
         points: Any = {"color": colour, "marker": marker, "ls": dashes, "lw": 1.2, "ms": 4.5, "elinewidth": 0.8}
         points |= {"capsize": 2, "label": _name(name, spec) if spec.series else None}
         axes.errorbar([xs[bar.x] for bar in own], [bar.mean for bar in own], _reach(own, spec), **points)
@@ -424,7 +425,12 @@ def _name(name: Any, spec: Bars) -> str:
 def _colours(names: Sequence[Any], spec: Bars) -> list[str]:
     if spec.series == FLOW:
         return style.flow_colours([_name(name, spec) for name in names])
-    return [style.look(str(name), place)[0] for place, name in enumerate(names)] if spec.series else [style.SINGLE]
+    if not spec.series:
+        return [style.SINGLE]
+    own = [style.named_in(_name(name, spec)) if spec.style == "lines" else None for name in names]
+    return [
+        colour or style.look(str(name), place)[0] for place, (name, colour) in enumerate(zip(names, own, strict=True))
+    ]
 
 
 def _shade(colour: str, x: Any, chosen: Any) -> str:

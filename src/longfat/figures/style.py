@@ -36,7 +36,7 @@ _ALGORITHMS = {
 }
 _OTHERS = ((_SKY, "P"), (_AMBER, "v"), (_YELLOW, "X"), (_BLACK, "*"), (_PURPLE, "D"))
 OTHERS = len(_OTHERS)  # number of distinct colours for names that are not algorithms
-DASHES = ("-", "--", ":")
+DASHES = ("-", "--", ":", "-.")
 _FLOWS = (_AMBER, "#3d4f63", _PURPLE, _SKY, "#8c564b", _YELLOW, "#9aa7b4", "#b2182b")
 SINGLE = "#3d6d99"  # the colour of a single series
 INK, SOFT, LINE, GROUND = "#1c2630", "#5d6b79", "#9aa7b4", "#f1f4f7"
@@ -79,8 +79,8 @@ def look(name: str, place: int = 0) -> tuple[str, str]:
 
 
 def named_in(label: str) -> str | None:
-    """Return the colour of the algorithm at the beginning of a label, such as "HighSpeed 948"; None without one."""
-    found = _ALGORITHMS.get(label.split()[0].lower() if label.split() else "")
+    """Return the colour of the algorithm at the beginning of a label, such as "HighSpeed, 1 Gb/s"; None without one."""
+    found = _ALGORITHMS.get(label.split()[0].lower().rstrip(",:") if label.split() else "")
     return found[0] if found else None
 
 
