@@ -77,7 +77,7 @@ def test_up_makes_three_machines(lab: Lab) -> None:
 
 def test_a_run_before_the_hosts_are_prepared_is_refused_with_the_command_that_prepares_them(lab: Lab) -> None:
     said = lab("reproduce", "_smoke", "--backend", "hosts", "--on", "local", "--results", str(lab.results), status={3})
-    assert "longfat lab provision local" in said
+    assert "./just lab provision local" in said
 
 
 def test_provision_prepares_them_all(lab: Lab) -> None:

@@ -159,7 +159,7 @@ def test_only_the_name_of_the_lab_confirms(labs: Labs, monkeypatch: pytest.Monke
 
 def test_a_lab_comes_up_once_and_its_inventory_is_written_again(labs: Labs) -> None:
     folder = labs.lab("libvirt")
-    assert "next: longfat lab provision libvirt" in call("up", "libvirt", "--yes")
+    assert "next: ./just lab provision libvirt" in call("up", "libvirt", "--yes")
     assert labs.called == ["init", "plan", "show", "apply", "output"]
     assert (folder / "known_hosts").read_text() == "192.0.2.1 ssh-ed25519 AAAA\n192.0.2.2 ssh-ed25519 AAAA\n"
     assert "plan" not in names(folder)
@@ -456,7 +456,7 @@ def test_workers_are_machines_of_one_kind_without_links(labs: Labs, environment:
 def test_another_number_of_workers_needs_another_lab_where_machines_have_ports(labs: Labs) -> None:
     call("up", "local", "--workers", "2", "--yes")
     chosen = (labs.folder / "local/chosen.json").read_text()
-    assert "longfat lab down local" in call("up", "local", "--workers", "3", "--yes", status=2)
+    assert "./just lab down local" in call("up", "local", "--workers", "3", "--yes", status=2)
     assert (labs.folder / "local/chosen.json").read_text() == chosen
 
 
@@ -478,7 +478,7 @@ def test_no_lab_is_said_and_an_example_is_no_machine(labs: Labs) -> None:
 @pytest.mark.usefixtures("farm")
 def test_the_name_of_a_lab_belongs_behind_its_option() -> None:
     assert "hint: --lab farm" in call("down", "farm", status=2)
-    assert "longfat lab up ENVIRONMENT --lab nonesuch" in call("provision", "--lab", "nonesuch", status=3)
+    assert "./just lab up ENVIRONMENT --lab nonesuch" in call("provision", "--lab", "nonesuch", status=3)
 
 
 def test_a_lab_of_workers_is_no_lab_of_hosts(farm: Path) -> None:
@@ -491,4 +491,4 @@ def test_a_lab_without_a_known_key_is_up_and_the_error_begins_with_that(labs: La
     labs.lab("existing", {"tags": TAGS, "hosts": {"one": {"role": "worker", "ssh": {"address": "192.0.2.7"}}}})
     output = call("up", "existing", status=3)
     assert "inventory.json: the lab is up, but its hosts cannot be reached yet" in output
-    assert "one: unknown host key" in output and "then: longfat lab up existing" in output
+    assert "one: unknown host key" in output and "then: ./just lab up existing" in output

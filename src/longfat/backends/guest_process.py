@@ -96,7 +96,7 @@ def start_guest(
             raise RigError(
                 f"the guest's kernel cannot be started: {error.strerror}",
                 where=argv[0],
-                hint="longfat build kernel",
+                hint="./just build kernel",
             ) from error
         try:
             yield process

@@ -128,7 +128,7 @@ class HostsBackend:
             yield f"the hosts run different kernels ({listed}); {self._provision()}"
 
     def _provision(self) -> str:
-        return f"longfat lab provision {self.inventory.environment} --lab {self.inventory.folder.name}"
+        return f"./just lab provision {self.inventory.environment} --lab {self.inventory.folder.name}"
 
     def refuses(self, spec: RunSpec) -> tuple[str, ...]:
         """Return the declared settings beyond the hosts, their kernel or their cables."""
@@ -257,7 +257,7 @@ class HostsBackend:
 def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
     """Open the lab in the folder ``lab``. Raises StudyError on a wrong inventory, RigError on a lost host."""
     if lab is None:
-        raise StudyError("backend hosts needs a lab", where="--lab", hint="`longfat lab list` shows the labs")
+        raise StudyError("backend hosts needs a lab", where="--lab", hint="`./just lab list` shows the labs")
     inventory = read_inventory(lab)
     if all(host.role == WORKER for host in inventory.hosts):
         message, hint = "this lab has workers, and no hosts with links", "without --backend, they execute the runs"

@@ -36,7 +36,7 @@ def missing(spec: RunSpec, jail: Path) -> Iterator[str]:
         for name, digest in sorted(one.files.items()):
             if not (jail / FILES / digest).is_file():
                 file = f"the file {name} ({digest[:12]}) of program {one.name}"
-                yield f"the cache folder {jail} lacks {file}; `longfat run STUDY` copies it"
+                yield f"the cache folder {jail} lacks {file}; `./just run STUDY` copies it"
 
 
 def copy(spec: RunSpec, jail: Path, task: Path) -> None:
@@ -45,7 +45,7 @@ def copy(spec: RunSpec, jail: Path, task: Path) -> None:
         (task / FILES).mkdir(exist_ok=True)
         shutil.copyfile(jail / FILES / digest, task / FILES / digest)
         if hashlib.sha256((task / FILES / digest).read_bytes()).hexdigest() != digest:
-            hint = "delete it, then `longfat run STUDY`"
+            hint = "delete it, then `./just run STUDY`"
             raise RigError("the file is damaged", where=str(jail / FILES / digest), hint=hint)
 
 

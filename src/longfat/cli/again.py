@@ -107,7 +107,7 @@ def execute_again(found: Found, spec: RunSpec, place: str, console: Console) -> 
             raise StudyError(message, where=str(folder), hint="name the first record, or move this one")
         shutil.rmtree(folder, ignore_errors=True)
         if execute_runs([planned], backend, results, 1, console).failed:
-            raise RigError("the run failed", where=str(folder), hint=f"`longfat show {folder}` prints the reason")
+            raise RigError("the run failed", where=str(folder), hint=f"`./just show {folder}` prints the reason")
     return folder
 
 
@@ -116,7 +116,7 @@ def _open(found: Found, console: Console) -> Backend:
     traits = traits_of(found.backend)
     if traits.lab:
         message = f"single runs of backend {found.backend!r} cannot be repeated"
-        raise StudyError(message, hint="`longfat run` repeats a study")
+        raise StudyError(message, hint="`./just run` repeats a study")
     settings: dict[str, Any] = {}
     if Feature.KERNELS in traits.can:
         settings["kernels"], own = found.kernels
@@ -133,7 +133,7 @@ def pins_here(backend: Backend, spec: RunSpec, source: Mapping[str, Any]) -> dic
     if named in kernels.values():
         return {**here, "kernel": named}
     if source.get("own"):
-        hint = "`longfat run` repeats the study with the present files"
+        hint = "`./just run` repeats the study with the present files"
         raise StudyError(f"{' and '.join(source['own'])} changed since the run", hint=hint)
     digest = kernels.get(named) or kernels.get(source.get("name", ""))
     return {**here, "kernel": digest} if digest else here

@@ -55,7 +55,7 @@ def check(
         sys.stdout.write(f"{key_tables()}\n## Metrics\n\n{metric_table()}")
         return True
     if study is None:
-        raise StudyError("no study is named", hint="`longfat check STUDY`; `./just check` alone runs the linters")
+        raise StudyError("no study is named", hint="`./just check STUDY`; `./just check` alone runs the linters")
     folder = find_study(study)
     if trust:
         for program in folder.programs:

@@ -64,7 +64,7 @@ def side_of(text: str) -> Side:
     folder = Path(text)
     if (folder / LOCK).is_file():
         if not (folder / VERDICTS).is_file():
-            raise StudyError("the results are not judged yet", where=text, hint="`longfat report STUDY` judges them")
+            raise StudyError("the results are not judged yet", where=text, hint="`./just report STUDY` judges them")
         study = read_lock(folder / LOCK).study
         verify_checksums(folder, "dataset")
         return text, study, {verdict.claim: verdict for verdict in read_verdicts(folder)}

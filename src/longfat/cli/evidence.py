@@ -110,7 +110,7 @@ def _value(unknown: Unknown, text: str) -> Scalar:
 
 
 HELP = "Keep the values of runs in the repository, from which everyone can check the verdicts (docs/evidence.md)."
-FAILED = "some runs failed; `longfat show RUN` prints the reasons"
+FAILED = "some runs failed; `./just show RUN` prints the reasons"
 
 
 def fill(

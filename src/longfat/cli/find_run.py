@@ -63,7 +63,7 @@ class Found:
         named = self.source.get("name") or self.spec.pins.get("kernel", first)
         home = self.home
         if self.source.get("own") and self.folder is not None:
-            beside = self.folder.resolve().parents[1] / "study" / self.study  # where `longfat try` keeps its study
+            beside = self.folder.resolve().parents[1] / "study" / self.study  # where `./just try` keeps its study
             home = find_study(str(beside) if beside.is_dir() else self.study)
         own = home.own_kernels(self.stack) if home else {}
         names = (named,) if self.home else (named, *own)  # a record has no names of kernels with files, only digests
@@ -108,7 +108,7 @@ def find_run(text: str, given: Path | None = None) -> Found:
         hint = f"give {SHORTEST} or more digits of a run's id, the name of its folder, or its path"
         raise StudyError(f"no run has the name {text!r}", hint=hint)
     where = str(given or f"{repository_root() / 'results'} and the evidence")
-    raise StudyError(f"no run has an id that begins with {text!r}", where=where, hint="`longfat run STUDY` makes runs")
+    raise StudyError(f"no run has an id that begins with {text!r}", where=where, hint="`./just run STUDY` makes runs")
 
 
 def run_names() -> list[str]:

@@ -57,7 +57,7 @@ def check_kernels(backend: Backend, jobs: int | None, out: Output) -> bool:
     """Return whether all digests equal those in the newest baseline. Raises RigError without a baseline."""
     known = known_baselines()
     if not known:
-        hint = "`longfat evidence add STUDY` begins the first baseline"
+        hint = "`./just evidence add STUDY` begins the first baseline"
         raise RigError("no baseline to compare with", where=str(FOLDER), hint=hint)
     verdict = known[-1].compare(measure(backend, jobs, out))
     say(out, f"kernel check, baseline {known[-1].name}: {verdict}")

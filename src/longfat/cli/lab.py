@@ -140,7 +140,7 @@ def list_(console: Console) -> None:
     """List the labs of this account, and the time each has left."""
     _, unreadable = _print_labs(console)
     if not all_labs():
-        say(console, f"no labs in {labs_folder()}; `longfat lab init ENVIRONMENT` begins one")
+        say(console, f"no labs in {labs_folder()}; `./just lab init ENVIRONMENT` begins one")
     _refuse_left([], unreadable)
 
 

@@ -34,7 +34,7 @@ def new(
 ) -> None:
     """Make the folder of a new study, which runs without changes and has comments on what to change."""
     folder = make_study(name, lambda place: _write_template(name, place))
-    say(out, f"{folder.path}: {', '.join(_FILES)}; change them, then `longfat reproduce {name}`")
+    say(out, f"{folder.path}: {', '.join(_FILES)}; change them, then `./just reproduce {name}`")
     out.result(study=name, folder=str(folder.path), files=[*_FILES])
 
 

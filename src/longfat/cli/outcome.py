@@ -121,7 +121,7 @@ def _defect(error: Exception) -> str:
 class _Stream(io.FileIO):
     """A wrapper of standard output or standard error that ends the program after a failed write.
 
-    A closed pipe, as in `longfat plan STUDY | head`, gives status 141; a full disk gives a message and status 3.
+    A closed pipe, as in `./just plan STUDY | head`, gives status 141; a full disk gives a message and status 3.
     """
 
     def write(self, data: Any) -> int:

@@ -84,7 +84,7 @@ def require_results(folder: StudyFolder, given: Path | None) -> Path:
     lock = place / LOCK
     if not lock.is_file():
         message, where = ("no results", lock) if place.is_dir() else ("no such results folder", place)
-        raise StudyError(message, where=str(where), hint=f"`longfat run {folder.name}` makes them")
+        raise StudyError(message, where=str(where), hint=f"`./just run {folder.name}` makes them")
     require_study(lock, folder.header.study)
     return place
 
@@ -104,7 +104,7 @@ def conclude(folder: StudyFolder, place: Path, out: Output, *, every: bool = Fal
     if read_lock(place / LOCK).manifest_sha256 not in ("", folder.digest(MANIFEST)):
         say(
             out,
-            f"warning: {MANIFEST} has changed since these runs; `longfat run {folder.name}` makes new ones",
+            f"warning: {MANIFEST} has changed since these runs; `./just run {folder.name}` makes new ones",
             "bold red",
         )
     print_verdicts(verdicts, folder.header, out, every=every, source="by these runs alone, " if evidence else "")
@@ -182,7 +182,7 @@ def print_verdicts(
     columns = [Column(noun, overflow="fold", min_width=broad), Column("verdict"), Column("measured, allowed")]
     if header.paper:
         columns.insert(2, Column("paper"))
-    some = f"verdicts that need attention (all: `longfat report {header.study} --all`)"
+    some = f"verdicts that need attention (all: `./just report {header.study} --all`)"
     table = Table(*columns, title="verdicts" if every else some)
     for verdict, name in zip(rows, names, strict=True):
         word = Text(verdict.verdict, style=COLOURS[verdict.verdict])

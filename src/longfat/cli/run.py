@@ -82,7 +82,7 @@ def run(
     machine = machine_of(backend, jobs, on)
     summary = execute_study(folder, choices, machine, results_path(folder, results, backend), out, watched=watch)
     out.result(**vars(summary))
-    return expect(summary.failed == 0, "some runs failed; `longfat show RUN` prints the reasons")
+    return expect(summary.failed == 0, "some runs failed; `./just show RUN` prints the reasons")
 
 
 def machine_of(backend: str, jobs: int | None, on: str | None) -> Machine:

@@ -176,7 +176,7 @@ def write_trial(trial: Trial, name: str, folder: Path) -> list[str]:
 def manifest(trial: Trial, name: str) -> str:
     """Return the text of study.yaml."""
     lines = [
-        "# Made by `longfat try`; docs/own-study.md explains this file, `longfat check --keys` prints every key.",
+        "# Made by `./just try`; docs/own-study.md explains this file, `./just check --keys` prints every key.",
         "format: 2",
         f'study: "{name}"',
         f"title: {trial.title}",

@@ -133,8 +133,8 @@ def names_of(dataset: Dataset, trial: Trial, study: Study) -> dict[str, list[Run
 def _onward(folder: StudyFolder, as_study: str, run: str) -> str:
     """Return a hint at the next steps."""
     if as_study:
-        return f"the study: {folder.path}; change it, then `longfat reproduce {as_study}`"
-    return f"go on: `longfat shell {run}` opens its network; `--as-study NAME` keeps the study behind this command"
+        return f"the study: {folder.path}; change it, then `./just reproduce {as_study}`"
+    return f"go on: `./just shell {run}` opens its network; `--as-study NAME` keeps the study behind this command"
 
 
 WIDTH, ROWS = 60, 2  # characters of a curve

@@ -117,7 +117,7 @@ def scan(folder: Path, table: str) -> pl.LazyFrame:
         found = pl.scan_parquet(path, glob=False)
         found.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:
-        hint = "build it again with `longfat report STUDY`"
+        hint = "build it again with `./just report STUDY`"
         raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
     return found
 

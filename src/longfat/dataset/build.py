@@ -148,7 +148,7 @@ def dataset_digests(results: Path) -> dict[str, str]:
         try:
             digests[table] = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError as error:
-            raise RigError(f"no dataset: {error}", hint="build it with `longfat report STUDY`") from error
+            raise RigError(f"no dataset: {error}", hint="build it with `./just report STUDY`") from error
     return digests
 
 

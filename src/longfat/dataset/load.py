@@ -228,13 +228,13 @@ class Dataset:
                 self._tables[table] = _Table(path)
             return self._tables[table].rows(chosen, columns)
         except (OSError, pa.ArrowInvalid) as error:
-            hint = "build it again with `longfat report STUDY`"
+            hint = "build it again with `./just report STUDY`"
             raise RigError(f"the dataset cannot be read: {error}", where=str(path), hint=hint) from error
 
 
 def no_dataset(folder: Path) -> RigError:
     """Return the error of a missing dataset, which is in the folder of a study's results."""
-    return RigError("no dataset yet", where=str(folder), hint=f"longfat reproduce {folder.parent.name}")
+    return RigError("no dataset yet", where=str(folder), hint=f"./just reproduce {folder.parent.name}")
 
 
 def load_dataset(results: Path) -> Dataset:

@@ -81,7 +81,7 @@ def read_rows(folder: Path, study: str, baseline: str | None = None) -> Rows:
         if baseline in (None, place.baseline):
             found[place] = _read(path, place, study, problems)
     if problems:
-        hint = "`longfat again RUN` repeats a run; git has the former file"
+        hint = "`./just again RUN` repeats a run; git has the former file"
         raise StudyError("evidence cannot be used as it is", hint=hint, problems=tuple(problems))
     return found
 
@@ -109,7 +109,7 @@ def two_outcomes(place: Place, row: Row, error: Conflict) -> Problem:
 
 def contradiction(problems: Sequence[Problem]) -> StudyError:
     """Return the error about runs that have two outcomes."""
-    hint = "equal runs give equal bytes, so one of them is wrong: `longfat again RUN` shows which"
+    hint = "equal runs give equal bytes, so one of them is wrong: `./just again RUN` shows which"
     return StudyError("evidence contradicts itself", hint=hint, problems=tuple(problems))
 
 

@@ -69,7 +69,7 @@ def read_lock(path: Path) -> Plan:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StudyError(
-            f"the lock cannot be read: {reason}", where=str(path), hint="create it with `longfat run STUDY`"
+            f"the lock cannot be read: {reason}", where=str(path), hint="create it with `./just run STUDY`"
         ) from error
     except UnicodeDecodeError as error:
         raise _damaged(path, "it is not ASCII text") from error
@@ -92,7 +92,7 @@ def _plan_of(text: str) -> Plan:
 
 
 def _damaged(path: Path, reason: str) -> RecordError:
-    hint = "delete it and create it again with `longfat run STUDY`; runs on disk are kept"
+    hint = "delete it and create it again with `./just run STUDY`; runs on disk are kept"
     return RecordError(f"the lock is damaged, or of another version of Longfat: {reason}", where=str(path), hint=hint)
 
 

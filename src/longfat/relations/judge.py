@@ -161,7 +161,7 @@ def _read(results: Path, study_dir: Path | None = None) -> tuple[list[Verdict], 
 
 
 def _unreadable(path: Path, reason: str) -> RigError:
-    hint = "judge again with `longfat report STUDY`"
+    hint = "judge again with `./just report STUDY`"
     return RigError(f"the verdicts cannot be read: {reason}", where=str(path), hint=hint)
 
 

@@ -208,11 +208,11 @@ def pack(results: Path, folder: StudyFolder, repository: Path, target: Path) -> 
     verdicts = read_verdicts(results, folder.path)
     plan = read_lock(results / "lock.json")
     if plan.manifest_sha256 not in ("", folder.digest(MANIFEST)):
-        hint = f"`longfat run {folder.name}` makes new ones; runs that did not change are kept"
+        hint = f"`./just run {folder.name}` makes new ones; runs that did not change are kept"
         raise StudyError("the manifest has changed since these runs", where=str(folder.path / MANIFEST), hint=hint)
     needed = (*_NEEDED, "figures") if folder.figures.figures else _NEEDED
     if missing := [name for name in needed if not (results / name).exists()]:
-        hint = f"`longfat reproduce {folder.name}` makes them"
+        hint = f"`./just reproduce {folder.name}` makes them"
         raise RigError(f"the results lack {', '.join(missing)}", where=str(results), hint=hint)
     check_figures(results, folder.path)
     verify_checksums(results, "report", folder.path)

@@ -107,7 +107,8 @@ def verdicts_page(one: Evidenced) -> str:
 def _separate(one: Evidenced) -> list[str]:
     """Return a phrase for each kind of claims that stands apart, and one for those that do not count at all."""
     rest = len(one.judged) - sum(sum(row.values()) for row in one.counts.values())
-    return [*apart(one.counts), *([f"{rest} not counted, which repeat or exclude another claim"] if rest else [])]
+    verbs = "repeats or excludes" if rest == 1 else "repeat or exclude"
+    return [*apart(one.counts), *([f"{rest} not counted, which {verbs} another claim"] if rest else [])]
 
 
 def _criteria(one: Evidenced) -> Iterator[str]:

@@ -81,6 +81,7 @@ def write_report(
         comparison=compare_stacks(evidence, other) if evidence and other else None,
         conditions=[one for one in conditions if one.claims],
     )
+    made = read_made_on(results)
     page = render(
         "report.html.j2",
         report=view,
@@ -91,7 +92,8 @@ def write_report(
         achieved=list(achieved(view.dataset)),
         coverage=coverage(folder.figures, view.verdicts, view.header),
         exclusions=exclusions_of(view.dataset, view.plan),
-        provenance=provenance(view.plan, view.dataset, view.origin, evidence, read_made_on(results)),
+        provenance=provenance(view.plan, view.dataset, view.origin, evidence, made),
+        made=made,
         digests=digests_of(results, view.plan, verdicts),
         files=[f"experiments/{folder.name}/{name}" for name in (CLAIMS, FIGURES) if folder.has(name)],
         samples=explorer_data(view.plan, view.dataset, view.drawn_in, view.marks, view.judging, view.labels),

@@ -28,11 +28,11 @@ Step = Literal["lock", "dataset", "verdicts", "figures", "report"]
 
 
 _STEPS: Mapping[Step, tuple[str, str]] = {
-    "lock": ("the plan was locked", "`longfat run STUDY` writes it again; valid runs are kept"),
-    "dataset": ("the dataset was built", "`longfat report STUDY` rebuilds it from the raw records"),
-    "verdicts": ("the claims were judged", "`longfat report STUDY` judges them again"),
-    "figures": ("the figures were drawn", "`longfat report STUDY` draws them again"),
-    "report": ("the report was written", "`longfat report STUDY` writes it again"),
+    "lock": ("the plan was locked", "`./just run STUDY` writes it again; valid runs are kept"),
+    "dataset": ("the dataset was built", "`./just report STUDY` rebuilds it from the raw records"),
+    "verdicts": ("the claims were judged", "`./just report STUDY` judges them again"),
+    "figures": ("the figures were drawn", "`./just report STUDY` draws them again"),
+    "report": ("the report was written", "`./just report STUDY` writes it again"),
 }
 """The step in messages, and the remedy for its changed files."""
 

@@ -27,7 +27,7 @@ def require_trust(path: Path, content: bytes) -> None:
     raise StudyError(
         "this is a program, and it would run with your rights",
         where=str(path),
-        hint=f"read it; if you trust it, `longfat check {path.parent} --trust` remembers this content",
+        hint=f"read it; if you trust it, `./just check {path.parent} --trust` remembers this content",
     )
 
 

@@ -59,7 +59,7 @@ class Inventory:
 
 def read_inventory(folder: Path) -> Inventory:
     """Return the inventory of the lab in ``folder``. Raises StudyError with every problem."""
-    data = load_inventory(folder / INVENTORY, f"longfat lab up ENVIRONMENT --lab {folder.name} writes it")
+    data = load_inventory(folder / INVENTORY, f"./just lab up ENVIRONMENT --lab {folder.name} writes it")
     hosts = sorted((_host(entry) for entry in data["hosts"]), key=lambda host: host.name)
     own_us = {link: path["round_trip_us"] for link, path in data.get("paths", {}).items()}
     tunnels = frozenset(nic["link"] for host in data["hosts"] for nic in host["nics"] if "tunnel" in nic)

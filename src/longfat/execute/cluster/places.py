@@ -14,7 +14,7 @@ from longfat.system.cache import HOME
 from longfat.system.errors import StudyError
 
 ALLOWED = (
-    "the name of a lab (`longfat lab list`), slurm, ssh:HOST[:CHECKOUT],..., kubernetes:image=IMAGE[,namespace=NAME],"
+    "the name of a lab (`./just lab list`), slurm, ssh:HOST[:CHECKOUT],..., kubernetes:image=IMAGE[,namespace=NAME],"
     " or tls://HOST:PORT of a Dask scheduler"
 )
 CHECKOUT = HOME
@@ -91,7 +91,7 @@ def read_place(text: str) -> Place:
 def _lab(folder: Path) -> Ssh:
     workers = [host for host in read_inventory(folder).hosts if host.role == WORKER]
     if not workers:
-        hint = "`--backend hosts` uses its hosts; `longfat lab up ENVIRONMENT --workers N` makes workers"
+        hint = "`--backend hosts` uses its hosts; `./just lab up ENVIRONMENT --workers N` makes workers"
         raise StudyError(f"the lab {folder.name} has no workers", where="--on", hint=hint)
     return Ssh(tuple(Host(host.name, LAB_CHECKOUT, tuple(ssh_options(host, folder))) for host in workers), folder)
 

@@ -48,7 +48,7 @@ class Lab:
     def command(self, verb: str) -> str:
         """Return the command for ``verb`` on this lab."""
         unknown = ["ENVIRONMENT"] if verb == "up" else []
-        words = ["longfat", "lab", verb, *([self.environment] if self.environment else unknown)]
+        words = ["./just", "lab", verb, *([self.environment] if self.environment else unknown)]
         return " ".join(words + ([] if self.name == self.environment else ["--lab", self.name]))
 
 
@@ -59,7 +59,7 @@ def open_lab(environment: str | None, name: str | None) -> Lab:
     """
     chosen = name or environment
     if not chosen:
-        raise StudyError("no lab given", hint="give its environment, or --lab and its name; `longfat lab list`")
+        raise StudyError("no lab given", hint="give its environment, or --lab and its name; `./just lab list`")
     if environment and environment not in ENVIRONMENTS and environment in all_labs():
         raise StudyError(f"{environment} is a lab, not an environment", hint=f"--lab {environment}")
     if environment:
@@ -86,7 +86,7 @@ def use_lab(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise RigError(f"{holder(folder)} changes the lab {folder.name}", hint="wait until it ends") from None
         except FileNotFoundError:
-            raise StudyError(f"unknown lab {folder.name!r}", hint="`longfat lab list` shows the labs") from None
+            raise StudyError(f"unknown lab {folder.name!r}", hint="`./just lab list` shows the labs") from None
         yield
 
 

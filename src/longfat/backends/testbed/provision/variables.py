@@ -66,7 +66,7 @@ def read_variables(folder: Path) -> Source:
         return Source(str(path), {})
     source = read_source(path, "lab's variables")
     if not isinstance(source.data, dict):
-        raise StudyError("not a mapping of variables", where=str(path), hint="longfat lab init")
+        raise StudyError("not a mapping of variables", where=str(path), hint="./just lab init")
     refuse(source, source.findings, "the lab's variables are wrong")
     return source
 
@@ -75,7 +75,7 @@ def refuse(source: Source, findings: list[Finding], message: str) -> None:
     """Raise StudyError if there are findings, with the line of each."""
     if findings:
         problems = tuple(source.problem(finding) for finding in findings)
-        raise StudyError(message, problems=problems, hint="`longfat lab init ENVIRONMENT` writes a commented example")
+        raise StudyError(message, problems=problems, hint="`./just lab init ENVIRONMENT` writes a commented example")
 
 
 def give_variables(folder: Path, module: Path, life: timedelta | None, now: datetime, *, rented: bool) -> None:
