@@ -101,8 +101,13 @@ def test_all_problems_are_reported_at_once_with_file_line_and_key(tmp_path: Path
         "headlines[0].claims[1]",
         "headlines[0].here",
     }
-    with pytest.raises(StudyError, match="without its"):
-        _ = with_headlines(tmp_path / "experiments" / "small", HEADLINES.replace("1500 ms]}", "1500 ms]")).headlines
+    for old, new, message in (
+        ("1500 ms]}", "1500 ms]", "without its"),
+        ("ratio", "ratio ${2 / 0}", "has no value"),
+        ("ratio", "ratio ${9e200 * 9e200}", "no finite value"),
+    ):
+        with pytest.raises(StudyError, match=message):
+            _ = with_headlines(tmp_path / "experiments" / "small", HEADLINES.replace(old, new)).headlines
 
 
 def test_a_headline_without_any_run_is_open_and_has_no_number(tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ CASES = [
     ("  quick:", "  quikc:", 21, "profiles.quikc"),
     ("capture: [f1]", "capture: f1", 18, "experiments[0].probes.capture"),
     ("format: 2", "format: 3", 1, "format"),
+    ("study: example", "study: example\nunknowns: {u: {what: x, default: 8, between: [8], source: s}}", 3,
+     "unknowns.u.between"),
     ("{mtu: 1500 B}", "{per_host: {client1: {mtu: 9000 B}}}", 12, "experiments[0].hosts.per_host.client1.mtu"),
     ("txqueuelen: 100", "per_host: {client1: {sysctls: {kernel.panic: 5}}}", 7,
      "hosts.per_host.client1.sysctls.kernel.panic"),
@@ -83,6 +85,8 @@ CASES = [
 # Faults that a schema, which sees one place at a time and no arithmetic, cannot find.
 BEYOND_A_SCHEMA = [
     ("study: example", "study: example\nstudy: b", 2, "study"),
+    ("study: example", "study: example\nbackends: [virtual, ns3, virtual]", 3, "backends"),
+    ("    repetitions:", "      zip: {p: [8000, 8 kB], q: [1, 2]}\n    repetitions:", 17, "experiments[0].sweep.zip.p[1]"),
     ("[512 KiB, 1 MiB]", "[0 B, 1 MiB]", 16, "experiments[0].sweep.product.window[0]"),
     ("rate: 1 Gbit/s", "rate: 0 bit/s", 11, "experiments[0].topology.rate"),
     ("rtt: 30 ms", "rtt: 0.5 us", 11, "experiments[0].topology.rtt"),

@@ -199,10 +199,11 @@ def test_scenarios_that_would_share_a_name_are_refused(tmp_path: Path) -> None:
         ('window: "${window}"', "window: 1 MiB"),
         ("[512 KiB, 1 MiB, 2 MiB]", "[1 1, '11', 2 MiB]"),
     )
-    with pytest.raises(StudyError, match="two scenarios are both called") as caught:
+    with pytest.raises(StudyError, match="share a name") as caught:
         build_plan(study, profile="paper", pins={})
-    assert "'first.algorithm-standard.window-11'" in caught.value.message
-    assert "two scenarios are both called" in call("check", study.file).output
+    named = "window=1 1 and algorithm=standard, window=11 are both called 'first.algorithm-standard.window-11'"
+    assert named in str(caught.value.problems[0])
+    assert "share a name" in call("check", study.file).output
 
 
 def test_a_setting_is_marked_as_stated_or_as_a_default(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar, get_args, get_type_hints
 
-from longfat.metrics.data import NoValue, OutOfBounds, Point, Points, RunData, Source
+from longfat.metrics.data import NoValue, OutOfBounds, Outstanding, Pings, Point, Points, RunData, Source
 from longfat.metrics.statistics import UNBOUNDED
 from longfat.system.errors import Problem, StudyError
 from longfat.system.files import read_plain
@@ -33,6 +33,7 @@ Function = TypeVar("Function", bound=Callable[..., float | Points])
 _SUFFIXES: Mapping[str, Dimension] = {"_us": "time", "_bytes": "size", "_bps": "rate", "_segments": "number"}
 BOUND_SLACK = 0.005
 """Share of a bound by which a value may exceed it: sampling is inexact by a frame at the ends of a window."""
+_PROBED = {"ping": get_args(Pings)[1], "capture": get_args(Outstanding)[1]}
 OWN_METRICS = "metrics.py"
 MOST_BYTES = 1_000_000  # of a file that is written by hand
 _DIGEST = "LONGFAT_SHA256"  # attribute of a loaded module
@@ -77,6 +78,11 @@ class Metric:
     def shipped(self) -> bool:
         """Whether it is part of this package instead of a study."""
         return self.function.__module__.startswith(__package__)
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """The probes without which a run has no value."""
+        return tuple(name for name, source in _PROBED.items() if source in self._sources.values())
 
     @property
     def required(self) -> tuple[str, ...]:

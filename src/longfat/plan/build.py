@@ -186,15 +186,20 @@ def _unknown(option: str, what: str, given: str, allowed: Sequence[str] | Mappin
 
 
 def require_distinct_names(study: Study, chosen: Sequence[SweptExperiment]) -> None:
-    """Raise StudyError if two scenarios have the same name, and so the same folder."""
-    seen: set[str] = set()
+    """Raise StudyError with all scenarios that have the name of another, and so its folder."""
+    seen: dict[str, Mapping[str, str]] = {}
+    problems = []
     for swept in chosen:
         for point in swept.points:
             slug = scenario_slug(swept.id, point.labels)
             if slug in seen:
-                hint = "name the factor values so that they differ in letters or digits"
-                raise StudyError(f"two scenarios are both called {slug!r}", where=study.file, hint=hint)
-            seen.add(slug)
+                points = (", ".join(map("=".join, labels.items())) for labels in (seen[slug], point.labels))
+                message = f"{' and '.join(points)} are both called {slug!r}"
+                hint = "values must differ in letters from a to z or in digits, not in case alone"
+                problems.append(Problem(study.file, None, f"experiments.{swept.id}", message, hint))
+            seen.setdefault(slug, point.labels)
+    if problems:
+        raise StudyError("scenarios share a name", problems=tuple(problems))
 
 
 def _ordered(runs: list[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:

@@ -20,6 +20,7 @@ from longfat.spec.units import read_quantity
 from longfat.study.expressions import ExpressionError
 from longfat.study.schema.names import unknown
 from longfat.study.study import Study, SweptExperiment
+from longfat.study.sweep import same
 from longfat.system.errors import StudyError
 
 
@@ -70,8 +71,8 @@ class Loop:
 # Values of a factor in the runs that a selection chooses, of all the study's runs or of those in the lock.
 ValuesOf = Callable[[Selection, str], Sequence[Value]]
 
-_DIMENSIONS = {"time": "Duration", "size": "Size", "rate": "Rate", "number": None}
-_ALLOWED = {
+QUANTITIES = {"time": "Duration", "size": "Size", "rate": "Rate", "number": None}
+ALLOWED = {
     "time": "a length of time such as 5 s",
     "size": "a size such as 1500 B",
     "rate": "a rate",
@@ -195,7 +196,7 @@ class _Choice:
         """Raise RelationError for a value that the factor does not have, or that cannot be ordered with its values."""
         labels = self.experiment.labels[item.name]
         if item.relation in ("=", "!="):
-            if value.base not in self.experiment.factors[item.name]:
+            if not has_value(labels, value):
                 raise unknown_at(item.name, value.text, [str(text) for text in labels.values()], given.column)
             return
         kinds = {kind_of(text) for text in labels.values()}
@@ -227,6 +228,8 @@ class _Choice:
         if item.relation != "=" or len(item.values) != 1:
             raise RelationError("a flow is named by `flow=NAME`", item.column)
         value = self.scope.resolved(item.values[0])
+        if self.flow is not None:
+            raise RelationError("'flow' is given twice", item.column)
         self.flow = str(value.base)
         if self.flow not in self.experiment.flows:
             raise unknown_at("flow", self.flow, self.experiment.flows, value.column)
@@ -234,11 +237,21 @@ class _Choice:
     def _add_parameter(self, item: Item) -> None:
         if item.relation != "=" or len(item.values) != 1:
             raise RelationError(f"{item.name!r} is a parameter: write {item.name}=VALUE", item.column)
+        if item.name in self.parameters:
+            raise RelationError(f"{item.name!r} is given twice", item.column)
         value, dimension = self.scope.resolved(item.values[0]), self.metric.parameters[item.name].dimension
-        if value.dimension != _DIMENSIONS[dimension] or isinstance(value.base, str):
-            message = f"{item.name} is {value.text!r}; allowed: {_ALLOWED[dimension]}"
+        if value.dimension != QUANTITIES[dimension] or isinstance(value.base, str):
+            message = f"{item.name} is {value.text!r}; allowed: {ALLOWED[dimension]}"
             raise RelationError(message, value.column)
         self.parameters[item.name] = float(value.base)
+
+
+def has_value(labels: Mapping[Scalar, str], value: Value) -> bool:
+    """Return whether a factor with these labels has a value: an equal one of the same dimension."""
+    return any(
+        same(base, value.base) and (isinstance(base, bool | str) or kind_of(str(label)) == kind_of(value.text))
+        for base, label in labels.items()
+    )
 
 
 def kind_of(text: str) -> str:
@@ -314,7 +327,7 @@ def _all_values(loop: Loop, scope: Scope, terms: Sequence[Term]) -> Iterator[Val
         factors = experiment_of(bare, scope)[0].factors
         if factor not in factors:
             continue
-        if loop.but is not None and loop.but.base not in factors[factor]:
+        if loop.but is not None and not any(same(loop.but.base, one) for one in factors[factor]):
             raise unknown_at(factor, loop.but.text, map(str, factors[factor]), loop.but.column)
         for value in scope.values_of(selection_of(bare, scope), factor):
             if loop.but is None or value.base != loop.but.base:
@@ -394,6 +407,11 @@ def check_term(term: Term, scope: Scope, *, several: bool = False) -> None:
     if not points_of(selection, scope.study):
         raise RelationError(f"no run of experiment {selection.experiment!r} meets these conditions", term.column)
     points = experiment_named(selection.experiment, scope.study).points
+    for name in metric_of(term).probes:
+        if not all(getattr(points[place].experiment.probes, name) for place in points_of(selection, scope.study)):
+            hint = "probes: {ping: 100 ms}" if name == "ping" else "probes: {capture: [FLOW]}"
+            message = f"runs of experiment {selection.experiment!r} have no {name}, which {term.metric} needs"
+            raise RelationError(message, term.column, hint)
     end = max(points[place].experiment.end_us for place in points_of(selection, scope.study))
     times = {name for name, one in metric_of(term).parameters.items() if one.dimension == "time"}
     for name, last in (("since", end - 1), ("at", end)):

@@ -85,7 +85,10 @@ def _add(
         try:
             term = parse_term(text)
             check_term(term, Scope(study))
-            oracle[quantity(selection_of(term, Scope(study)), study)] = printed
+            identity = quantity(selection_of(term, Scope(study)), study)
+            if identity in oracle:
+                raise RelationError("this number is given twice")
+            oracle[identity] = printed
         except RelationError as error:
             yield Finding((*place, "oracle", text), placed(text, error), error.hint)
     paper = written.paper

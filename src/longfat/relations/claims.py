@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal, Self
 
@@ -17,7 +18,7 @@ from longfat.relations.syntax import parse
 from longfat.study.models import Header
 from longfat.study.schema import fields as f
 from longfat.study.schema.files import FileName
-from longfat.study.schema.names import Path
+from longfat.study.schema.names import Path, shown
 
 
 def _syntax(given: str) -> str:
@@ -25,6 +26,16 @@ def _syntax(given: str) -> str:
         parse(given)
     except RelationError as error:
         raise f.fault(placed(given, error), error.hint) from error
+    return given
+
+
+def _day(given: str) -> str:
+    try:
+        day = date.fromisoformat(given)
+    except ValueError:
+        day = None
+    if day is None or str(day) != given:
+        raise f.fault(f"{shown(given)} is not a day", "such as 2026-11-30")
     return given
 
 
@@ -63,7 +74,7 @@ class Deviation(f.Closed):
     """Known behaviour that deviates from a claim."""
 
     reason: f.Text = Field(description="reason, with its source, such as a file of the kernel")
-    relation: Relations = Field(description="relations that all hold instead")
+    relation: Relations = Field(min_length=1, description="relations that all hold instead")
 
 
 class Inconsistent(f.Closed):
@@ -76,7 +87,7 @@ class Inconsistent(f.Closed):
 class Retest(f.Closed):
     """Difference between the paper's own measurements of one number."""
 
-    deviation: f.Number = Field(description="standard deviation, in percent of the number or in its unit")
+    deviation: f.Number = Field(ge=0, description="standard deviation, in percent of the number or in its unit")
     of: Literal["number", "unit"] = Field("number", description="number: in percent of the number; unit: in its unit")
     where: f.Text = Field(description="where the paper measures again")
 
@@ -164,7 +175,7 @@ class Change(f.Closed):
     """A change of the criterion of claims after their first run."""
 
     claims: tuple[f.Text, ...] = Field(min_length=1, description="ids of claims, or patterns such as `fair-*`")
-    date: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="day of the change")
+    date: Annotated[f.Text, AfterValidator(_day)] = Field(description="day of the change, such as 2026-11-30")
     old: f.Text = Field(description="the former criterion")
     new: f.Text = Field(description="the new criterion")
     reason: f.Text = Field(description="the reason, with its place in the paper")

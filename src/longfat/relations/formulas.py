@@ -197,6 +197,10 @@ def cubic_k(largest: float) -> float:
     return math.cbrt(largest * (1 - CUBIC_BETA) / CUBIC_C)
 
 
+DIMENSIONS = {"rate": "rate", "size": "size"} | dict.fromkeys(
+    ("rtt", "least_rtt", "largest_rtt", "since", "during"), "time"
+)
+"""The dimension of arguments by name. Their values are quantities, or numbers in base units."""
 FORMULAS: dict[str, Callable[..., float]] = {
     name: found for name, found in vars().copy().items() if inspect.isfunction(found) and not name.startswith("_")
 }

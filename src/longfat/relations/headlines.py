@@ -19,8 +19,10 @@ from pydantic import Field
 from longfat.relations.bind import RelationError, Scope
 from longfat.relations.claims import Claim, placed
 from longfat.relations.judge import Verdict
+from longfat.relations.nodes import terms_of
 from longfat.relations.syntax import parse_expression
 from longfat.relations.tree import check as check_names
+from longfat.relations.tree import constant
 from longfat.study.schema import fields as f
 from longfat.study.schema.names import Finding, unknown
 from longfat.study.schema.source import Source, document_of
@@ -112,7 +114,10 @@ def headlines_of(source: Source, study: Study, claims: Sequence[Claim]) -> Headl
                 yield Finding((*place, "here"), "has a '${' without its '}'")
             for text in headline.expressions():
                 try:
-                    check_names(parse_expression(text), Scope(study))
+                    expression = parse_expression(text)
+                    check_names(expression, Scope(study))
+                    if not terms_of(expression) and not math.isfinite(constant(expression)):
+                        raise RelationError("the expression has no finite value")
                 except RelationError as error:
                     yield Finding((*place, "here"), placed(text, error), error.hint)
 
@@ -180,7 +185,9 @@ def _filled(headline: Headline, value: Callable[[str], float | None]) -> str:
 
 def _number(value: float | None) -> str:
     """Format a value with three significant digits and at least its whole integer part; "?" without data."""
+    if value is None or not math.isfinite(value):
+        return "?"
     if not value:
-        return "?" if value is None else "0"
+        return "0"
     digits = 1 + math.floor(math.log10(abs(value)))
     return f"{value:,.{max(0, 3 - digits)}f}"

@@ -170,6 +170,14 @@ class Limits:
             return f"{'at least' if self.inclusive else 'above'} {self.low:,.10g} {unit}".strip() + note
         return f"{self.low:,.10g} to {self.high:,.10g} {unit}".strip() + note
 
+    def foregone(self, low: float, high: float) -> str | None:
+        """Return "always holds" or "never holds" if all values from ``low`` to ``high`` lie inside, or outside."""
+        above = self.low < low or (self.low == low and self.inclusive)
+        below = self.high > high or (self.high == high and (self.inclusive or math.isinf(high)))
+        if self.excludes(Limits(low, high, True)):
+            return "never holds"
+        return "always holds" if above and below else None
+
     def excludes(self, other: Limits) -> bool:
         """Return whether no value lies within both."""
         low, high = max(self.low, other.low), min(self.high, other.high)

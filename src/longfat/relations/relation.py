@@ -21,7 +21,7 @@ from longfat.relations.bind import (
 )
 from longfat.relations.limits import Limits
 from longfat.relations.nodes import Expression, terms_of
-from longfat.relations.tree import check, selections
+from longfat.relations.tree import bounds_of, check, selections
 from longfat.study.study import Study
 
 
@@ -73,6 +73,7 @@ class Relation:
             found = True
             for comparison in self.comparisons:
                 check(comparison.of, scope)
+                _require_open(comparison, scope)
             for term in terms_of(*self.sides) if unused else ():
                 for name in parameters_of(term, scope):
                     unused.pop(name, None)
@@ -106,3 +107,11 @@ class Relation:
         for scope in self.scopes(study, values_of):
             for comparison in self.comparisons:
                 yield from selections(comparison.of, scope)
+
+
+def _require_open(comparison: Comparison, scope: Scope) -> None:
+    """Raise RelationError if no run could decide a comparison of a place or a count."""
+    known = bounds_of(comparison.of, scope)
+    if known and (holds := comparison.limits.foregone(*known[1:])):
+        name, low, high = known
+        raise RelationError(f"the comparison {holds}: {name} goes from {low:g} to {high:g}")

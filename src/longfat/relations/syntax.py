@@ -112,9 +112,11 @@ def _compared(left: Expression, sign: Comparator, right: Expression, spread: flo
         if sign in "=~" and spread is None and isinstance(right, Number) and number == 0:
             raise RelationError("0 has no relative tolerance; write `0 ± SPREAD` with the paper's own")
         if spread is not None:
-            return Comparison(left, Limits.within_error(number, spread), printed=number, error=spread)
+            limits = Limits.within_error(number, spread)
+            _require_open(left, limits)
+            return Comparison(left, limits, printed=number, error=spread)
         printed = number if sign in "=~" else None
-        limits = limits_of(left, sign, right, number) if spread is None else Limits.of(sign, number, spread)
+        limits = limits_of(left, sign, right, number)
         _require_open(left, limits)
         return Comparison(left, limits, printed=printed, approximate=sign == "~")
     if sign in "<>":
@@ -129,14 +131,10 @@ def _require_open(left: Expression, limits: Limits) -> None:
     if known is None:
         return
     low, high = known.bounds
-    above = limits.low < low or (limits.low == low and limits.inclusive)
-    below = limits.high > high or (limits.high == high and (limits.inclusive or math.isinf(high)))
-    never = limits.excludes(Limits(low, high, True))
-    if never or (above and below):
+    if holds := limits.foregone(low, high):
         ends = (
             f"from {low:g}" if math.isinf(high) else f"to {high:g}" if math.isinf(low) else f"from {low:g} to {high:g}"
         )
-        holds = "never holds" if never else "always holds"
         raise RelationError(f"the comparison {holds}: {known.name} goes {ends} {known.unit}".rstrip())
 
 
@@ -183,7 +181,9 @@ class _Tree(Transformer[Token, object]):
     def within(self, of: Expression, low: Number, high: Number) -> Relation:
         if low.number >= high.number:
             raise RelationError(f"no number lies between {low.text} and {high.text}")
-        return Relation((Comparison(of, Limits(low.number, high.number, True)),), (of,))
+        limits = Limits(low.number, high.number, True)
+        _require_open(of, limits)
+        return Relation((Comparison(of, limits),), (of,))
 
     def alike(self, of: Expression, factor: Token, nearly: Token | None) -> Relation:
         percent = 100 * (TOLERANCE if nearly is None else APPROXIMATE_TOLERANCE)

@@ -76,9 +76,10 @@ def read_rows(path: Path, *required: str) -> tuple[Row, ...]:
     for name in names:
         if names.count(name) > 1:
             raise TableError(f"{path.name} has two columns {name!r}; names are unique")
-    for row in rows:
-        if None in row.columns or None in row.columns.values():
-            raise TableError(f"{path.name}, line {row.line}: {len(names)} columns are named, the row has others")
+    uneven = [str(row.line) for row in rows if None in row.columns or None in row.columns.values()]
+    if uneven:
+        lines = f"line{'s' if len(uneven) > 1 else ''} {', '.join(uneven)}"
+        raise TableError(f"{path.name}, {lines}: {len(names)} columns are named, the row has others")
     if not rows:
         raise TableError(f"{path.name} has no row below its headings")
     if missing := [name for name in required if name not in names]:
@@ -101,7 +102,8 @@ def read_claimed(path: Path) -> dict[str, list[Row]]:
 
 
 def _numbered(path: Path, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Return the rows. Raises TableError if a value or an error is not a number."""
+    """Return the rows. Raises TableError with all values and errors that are not numbers."""
+    faults = []
     for row in rows:
         for name, text in row.columns.items():
             if name == VALUE or (name == ERROR and text):
@@ -111,5 +113,7 @@ def _numbered(path: Path, rows: tuple[Row, ...]) -> tuple[Row, ...]:
                     number = math.nan
                 if not math.isfinite(number) or (name == ERROR and number <= 0):
                     kind = "a number above 0" if name == ERROR else "a number"
-                    raise TableError(f"{path.name}, line {row.line}: {name} is {text!r}, not {kind}")
+                    faults.append(f"line {row.line}: {name} is {text!r}, not {kind}")
+    if faults:
+        raise TableError(f"{path.name}, {'; '.join(faults)}")
     return rows

@@ -22,6 +22,8 @@ from longfat.metrics.orders import Judged, Narrowest, Widest, tally
 from longfat.metrics.quantities import RELATIONS, Pool, Selection, significant
 from longfat.metrics.statistics import Estimate
 from longfat.relations.bind import (
+    ALLOWED,
+    QUANTITIES,
     RelationError,
     Scope,
     Term,
@@ -29,12 +31,13 @@ from longfat.relations.bind import (
     along,
     check_factor,
     check_term,
+    has_value,
     metric_of,
     quantity,
     selection_of,
     unknown_at,
 )
-from longfat.relations.formulas import FORMULAS, arguments_of
+from longfat.relations.formulas import DIMENSIONS, FORMULAS, arguments_of
 from longfat.relations.nodes import (
     Binary,
     Count,
@@ -103,6 +106,7 @@ _OPERATIONS: Mapping[Operator, Callable[[Estimate, Estimate], Estimate]] = {
 }
 _OPERATOR_WORDS: Mapping[Operator, str] = {"+": "plus", "-": "less", "*": "times", "/": "over"}
 _KIND_WORDS = {"max": "largest", "min": "smallest"}
+LEAST_COMPARED = 2
 
 
 def inner_scopes(node: Extreme | Count | Spread, scope: Scope) -> list[Scope]:
@@ -135,8 +139,20 @@ def check(node: Expression, scope: Scope) -> None:
     if isinstance(node, Rank | Spread):
         for term in terms_of(node.of):
             check_factor(node.factor, term, scope, node.column)
+    if isinstance(node, Spread) and len(inner_scopes(node, scope)) < LEAST_COMPARED:
+        raise RelationError(f"alike compares values of {node.factor!r}; these conditions leave one", node.column)
     if isinstance(node, Rank):
         _check_ranked(node, scope)
+
+
+def bounds_of(node: Expression, scope: Scope) -> tuple[str, float, float] | None:
+    """Return the name of a place or a count, with its least and its largest value; None for other expressions."""
+    match node:
+        case Rank():
+            return "the place", 1.0, float(len(scope.values_of(selection_of(node.of, scope), node.factor)))
+        case Count():
+            return "the count", 0.0, float(len(inner_scopes(node, scope)))
+    return None
 
 
 def _check_ranked(node: Rank, scope: Scope) -> None:
@@ -145,7 +161,9 @@ def _check_ranked(node: Rank, scope: Scope) -> None:
         message = f"the ranked metrics are of experiments {of.experiment!r} and {then.experiment!r}; one is ranked"
         raise RelationError(message, node.then.column)
     values, ranked = scope.values_of(of, node.factor), scope.resolved(node.value)
-    if ranked.base not in [value.base for value in values]:
+    if len(values) < LEAST_COMPARED:
+        raise RelationError(f"rank compares values of {node.factor!r}; these conditions leave one", node.column)
+    if not has_value({value.base: value.text for value in values}, ranked):
         raise unknown_at(node.factor, ranked.text, [value.text for value in values], node.value.column)
 
 
@@ -166,7 +184,13 @@ def check_formula(formula: Formula, over: Sequence[str] = ()) -> None:
         if value and (isinstance(value.base, bool | str) or value.base <= 0 or value.text.endswith("%")):
             message = f"argument {name} is {value.text!r}; allowed: a number or a quantity above 0, a part as 0.01"
             raise RelationError(message, value.column)
-    missing = [name for name in needed if name not in dict(formula.arguments)]
+        kind = DIMENSIONS.get(name)
+        if value and kind and value.dimension not in (None, QUANTITIES[kind]):
+            raise RelationError(f"argument {name} is {value.text!r}; allowed: {ALLOWED[kind]}", value.column)
+    names = [name for name, _ in formula.arguments]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise RelationError(f"argument {twice} is given twice", formula.column)
+    missing = [name for name in needed if name not in names]
     if missing:
         raise RelationError(f"formula {formula.name!r} needs {', '.join(missing)}", formula.column)
 

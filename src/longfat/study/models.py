@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, create_model
+from pydantic import AfterValidator, Field, create_model
 
 from longfat.spec.links import DeliberateDrop
 from longfat.spec.runspec import CapturePoint
@@ -266,6 +266,12 @@ class Defaults(f.Closed):
     )
 
 
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise f.fault(f"{twice!r} is given twice; each backend is allowed once")
+    return names
+
+
 class Header(f.Closed):
     """A study without its experiments."""
 
@@ -281,7 +287,7 @@ class Header(f.Closed):
     stated_repetitions: f.Count = Field(
         default=8, description="repetitions of every scenario in the evidence, stated before the runs (default 8)"
     )
-    backends: tuple[f.Name, ...] = Field(
+    backends: Annotated[tuple[f.Name, ...], AfterValidator(_distinct)] = Field(
         default=(),
         description="backends whose runs are compared: the factor `backend` of every experiment",
     )

@@ -141,7 +141,7 @@ def sweep_findings(sweep: Sweep) -> list[Finding]:
     """Return the faults of a sweep; without any, ``grid`` can expand it."""
     found = [*_double_factors(sweep), *_shape_findings(sweep)]
     levels = factor_levels(sweep)
-    found += _repeated_values(sweep, levels)
+    found += [*_repeated_values(sweep, levels), *_mixed_values(levels)]
     return found or list(_repeated_rows(sweep, levels))
 
 
@@ -183,8 +183,25 @@ def _repeated_values(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> l
         Finding(level.path, f"{level.given!r} is given twice; each value is allowed once")
         for name in sweep.product
         for index, level in enumerate(levels[name])
-        if any(same(level.value, earlier.value) for earlier in levels[name][:index])
+        if any(same(level.value, earlier.value) and _alike(level, earlier) for earlier in levels[name][:index])
     ]
+
+
+def _mixed_values(levels: Mapping[str, tuple[Level, ...]]) -> Iterator[Finding]:
+    """Yield values whose dimension differs from an earlier one's while the number in base units is the same."""
+    for values in levels.values():
+        for index, level in enumerate(values):
+            for earlier in values[:index]:
+                if same(level.value, earlier.value) and not _alike(level, earlier):
+                    message = f"{level.given!r} and {earlier.given!r} are the same number in base units"
+                    yield Finding(level.path, message, "records with names tell them apart")
+                    break
+
+
+def _alike(one: Level, other: Level) -> bool:
+    """Return whether two values have one dimension."""
+    kinds = {type(read_quantity(given) if isinstance(given, str) else None) for given in (one.given, other.given)}
+    return isinstance(one.value, bool | str) or len(kinds) == 1
 
 
 def _repeated_rows(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> Iterator[Finding]:

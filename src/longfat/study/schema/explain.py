@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cache, reduce
 from typing import Any, cast
@@ -57,7 +57,8 @@ _ALTERNATIVE = re.compile(r"(function-\w+|dict|tuple)\[.*\]", re.DOTALL)  # pyda
 
 def explain(error: ValidationError, model: type[BaseModel]) -> list[Finding]:
     """Return a finding for each error of data validated against ``model``; one if no type of several fits a value."""
-    details = [detail for detail in error.errors() if not _follows(detail)]
+    every = error.errors()
+    details = [detail for detail in every if not _follows(detail, every)]
     fitting: dict[Path, str] = {}
     for detail in details:
         for place, name in _alternative(detail):
@@ -104,9 +105,12 @@ def _path(detail: ErrorDetails) -> Path:
     )
 
 
-def _follows(detail: ErrorDetails) -> bool:
+def _follows(detail: ErrorDetails, every: Sequence[ErrorDetails]) -> bool:
     """Return whether an error only follows from others: pydantic calls a list with wrong items too short."""
-    return detail["type"] == "too_short" and bool(detail["input"])
+    place = detail["loc"]
+    return detail["type"] == "too_short" and any(
+        one["loc"][: len(place)] == place and len(one["loc"]) > len(place) for one in every
+    )
 
 
 def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
@@ -127,7 +131,8 @@ def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
         allowed = [part.strip("'") for part in context["expected"].replace(" or ", ", ").split(", ")]
         return Finding(path, f"{shown(given)} is not allowed; allowed: {', '.join(allowed)}", nearest(given, allowed))
     if kind == "too_short":
-        return Finding(path, "is empty; give at least one")
+        least, number = context["min_length"], len(given)
+        return Finding(path, f"has {number} of at least {least} entries" if number else "is empty; give at least one")
     if kind in ("greater_than_equal", "less_than_equal"):
         bound = f"{context['ge']} or more" if "ge" in context else f"up to {context['le']}"
         return Finding(path, f"{given} is out of range; allowed: {bound}")
