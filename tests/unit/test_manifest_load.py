@@ -86,7 +86,8 @@ CASES = [
 BEYOND_A_SCHEMA = [
     ("study: example", "study: example\nstudy: b", 2, "study"),
     ("study: example", "study: example\nbackends: [virtual, ns3, virtual]", 3, "backends"),
-    ("    repetitions:", "      zip: {p: [8000, 8 kB], q: [1, 2]}\n    repetitions:", 17, "experiments[0].sweep.zip.p[1]"),
+    ("    repetitions:", "      zip: {p: [8000, 8 kB], q: [1, 2]}\n    repetitions:", 17,
+     "experiments[0].sweep.zip.p[1]"),
     ("[512 KiB, 1 MiB]", "[0 B, 1 MiB]", 16, "experiments[0].sweep.product.window[0]"),
     ("rate: 1 Gbit/s", "rate: 0 bit/s", 11, "experiments[0].topology.rate"),
     ("rtt: 30 ms", "rtt: 0.5 us", 11, "experiments[0].topology.rtt"),
