@@ -60,7 +60,7 @@ def test_a_package_refuses_an_edited_file_by_name_and_report_rebuilds_it(
         refused = call("package", "small")
         assert refused.exit_code == 3, refused.output
         assert f"{results / file} (" in refused.stderr
-        assert "`longfat report STUDY`" in refused.stderr
+        assert "`./just report STUDY`" in refused.stderr
         (results / file).write_bytes(content)
     for file, edit in edits.items():
         edit(results / file)
