@@ -85,6 +85,7 @@ CASES = [
 # Faults that a schema, which sees one place at a time and no arithmetic, cannot find.
 BEYOND_A_SCHEMA = [
     ("study: example", "study: example\nstudy: b", 2, "study"),
+    ("[512 KiB, 1 MiB]", "[512 KiB, 1.5.5 MiB, 1.5.5 MiB]", 16, "experiments[0].sweep.product.window[2]"),
     ("study: example", "study: example\nbackends: [virtual, ns3, virtual]", 3, "backends"),
     ("    repetitions:", "      zip: {p: [8000, 8 kB], q: [1, 2]}\n    repetitions:", 17,
      "experiments[0].sweep.zip.p[1]"),

@@ -63,8 +63,8 @@ class Found:
         named = self.source.get("name") or self.spec.pins.get("kernel", first)
         home = self.home
         if self.source.get("own") and self.folder is not None:
-            beside = self.folder.resolve().parents[1] / "study" / self.study  # where `./just try` keeps its study
-            home = find_study(str(beside) if beside.is_dir() else self.study)
+            kept = self.folder.resolve().parents[1] / "study" / self.study  # of `longfat try`
+            home = find_study(str(kept) if kept.is_dir() else self.study)
         own = home.own_kernels(self.stack) if home else {}
         names = (named,) if self.home else (named, *own)  # a record has no names of kernels with files, only digests
         return tuple(dict.fromkeys((first, *(name for name in names if name in {*KERNELS, *own})))), own

@@ -22,7 +22,7 @@ from longfat.relations.evaluate import LEAST_OF_ALL, Evidence, Rule, comparisons
 from longfat.relations.limits import LEVEL
 from longfat.relations.nodes import Expression, terms_of
 from longfat.relations.paper import PaperNumbers, Test, printed_numbers, tests_of
-from longfat.relations.syntax import metric_behind
+from longfat.relations.tree import metric_behind
 from longfat.study.models import Experiment, Hosts
 from longfat.study.schema.names import Finding
 from longfat.study.study import Study, host_settings

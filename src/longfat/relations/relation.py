@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -110,8 +111,11 @@ class Relation:
 
 
 def _require_open(comparison: Comparison, scope: Scope) -> None:
-    """Raise RelationError if no run could decide a comparison of a place or a count."""
+    """Raise RelationError if no run could decide a comparison: all values lie inside the limits, or outside."""
     known = bounds_of(comparison.of, scope)
-    if known and (holds := comparison.limits.foregone(*known[1:])):
-        name, low, high = known
-        raise RelationError(f"the comparison {holds}: {name} goes from {low:g} to {high:g}")
+    if known and (holds := comparison.limits.foregone(*known[2:])):
+        name, unit, low, high = known
+        ends = (
+            f"from {low:g}" if math.isinf(high) else f"to {high:g}" if math.isinf(low) else f"from {low:g} to {high:g}"
+        )
+        raise RelationError(f"the comparison {holds}: {name} goes {ends} {unit}".rstrip())

@@ -17,7 +17,6 @@ from lark import Token, Transformer, v_args
 from lark.exceptions import VisitError
 
 from longfat.metrics import METRICS
-from longfat.metrics.registry import Metric
 from longfat.relations.bind import Item, Loop, RelationError, Term, Value
 from longfat.relations.limits import NO_DIFFERENCE, TOLERANCE, Comparator, Limits
 from longfat.relations.nodes import (
@@ -35,7 +34,7 @@ from longfat.relations.nodes import (
     terms_of,
 )
 from longfat.relations.relation import Comparison, Relation
-from longfat.relations.tree import constant
+from longfat.relations.tree import constant, metric_behind
 from longfat.spec.runspec import Scalar
 from longfat.spec.units import read_quantity
 from longfat.study import expressions
@@ -112,30 +111,14 @@ def _compared(left: Expression, sign: Comparator, right: Expression, spread: flo
         if sign in "=~" and spread is None and isinstance(right, Number) and number == 0:
             raise RelationError("0 has no relative tolerance; write `0 ± SPREAD` with the paper's own")
         if spread is not None:
-            limits = Limits.within_error(number, spread)
-            _require_open(left, limits)
-            return Comparison(left, limits, printed=number, error=spread)
+            return Comparison(left, Limits.within_error(number, spread), printed=number, error=spread)
         printed = number if sign in "=~" else None
         limits = limits_of(left, sign, right, number)
-        _require_open(left, limits)
         return Comparison(left, limits, printed=printed, approximate=sign == "~")
     if sign in "<>":
         above, below = (left, right) if sign == ">" else (right, left)
         return Comparison(Binary("-", above, below), Limits(0.0, math.inf, False), order=True)
     return Comparison(Binary("/", left, right), limits_of_ratio(sign))
-
-
-def _require_open(left: Expression, limits: Limits) -> None:
-    """Raise RelationError if no run could decide: a metric's bounds lie inside the limits, or outside."""
-    known = metric_behind(left)
-    if known is None:
-        return
-    low, high = known.bounds
-    if holds := limits.foregone(low, high):
-        ends = (
-            f"from {low:g}" if math.isinf(high) else f"to {high:g}" if math.isinf(low) else f"from {low:g} to {high:g}"
-        )
-        raise RelationError(f"the comparison {holds}: {known.name} goes {ends} {known.unit}".rstrip())
 
 
 _MIRRORED: dict[Comparator, Comparator] = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -181,9 +164,7 @@ class _Tree(Transformer[Token, object]):
     def within(self, of: Expression, low: Number, high: Number) -> Relation:
         if low.number >= high.number:
             raise RelationError(f"no number lies between {low.text} and {high.text}")
-        limits = Limits(low.number, high.number, True)
-        _require_open(of, limits)
-        return Relation((Comparison(of, limits),), (of,))
+        return Relation((Comparison(of, Limits(low.number, high.number, True)),), (of,))
 
     def alike(self, of: Expression, factor: Token, nearly: Token | None) -> Relation:
         percent = 100 * (TOLERANCE if nearly is None else APPROXIMATE_TOLERANCE)
@@ -340,13 +321,6 @@ def _counts(left: Expression) -> bool:
         return True
     known = metric_behind(left)
     return known is not None and (known.unit in EVENTS or known.name in COUNTS)
-
-
-def metric_behind(left: Expression) -> Metric | None:
-    """Return the metric of an expression or of an extreme of it; None for arithmetic, counts and formulas."""
-    while isinstance(left, Extreme):
-        left = left.of
-    return METRICS.get(left.metric) if isinstance(left, Term) else None
 
 
 def _fairness(number: float, share: float) -> Limits:

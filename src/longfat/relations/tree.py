@@ -16,7 +16,7 @@ from itertools import permutations
 
 import numpy as np
 
-from longfat.metrics import METRICS, statistics
+from longfat.metrics import METRICS, Metric, statistics
 from longfat.metrics.data import Array, NoValue, Point
 from longfat.metrics.orders import Judged, Narrowest, Widest, tally
 from longfat.metrics.quantities import RELATIONS, Pool, Selection, significant
@@ -145,14 +145,22 @@ def check(node: Expression, scope: Scope) -> None:
         _check_ranked(node, scope)
 
 
-def bounds_of(node: Expression, scope: Scope) -> tuple[str, float, float] | None:
-    """Return the name of a place or a count, with its least and its largest value; None for other expressions."""
+def metric_behind(left: Expression) -> Metric | None:
+    """Return the metric of an expression or of an extreme of it; None for arithmetic, counts and formulas."""
+    while isinstance(left, Extreme):
+        left = left.of
+    return METRICS.get(left.metric) if isinstance(left, Term) else None
+
+
+def bounds_of(node: Expression, scope: Scope) -> tuple[str, str, float, float] | None:
+    """Return name, unit, smallest and largest value of a place, a count or a metric; None for other expressions."""
     match node:
         case Rank():
-            return "the place", 1.0, float(len(scope.values_of(selection_of(node.of, scope), node.factor)))
+            return "the place", "", 1.0, float(len(scope.values_of(selection_of(node.of, scope), node.factor)))
         case Count():
-            return "the count", 0.0, float(len(inner_scopes(node, scope)))
-    return None
+            return "the count", "", 0.0, float(len(inner_scopes(node, scope)))
+    known = metric_behind(node)
+    return (known.name, known.unit, *known.bounds) if known else None
 
 
 def _check_ranked(node: Rank, scope: Scope) -> None:

@@ -200,8 +200,10 @@ def _mixed_values(levels: Mapping[str, tuple[Level, ...]]) -> Iterator[Finding]:
 
 def _alike(one: Level, other: Level) -> bool:
     """Return whether two values have one dimension."""
-    kinds = {type(read_quantity(given) if isinstance(given, str) else None) for given in (one.given, other.given)}
-    return isinstance(one.value, bool | str) or len(kinds) == 1
+    if isinstance(one.value, bool | str):
+        return True
+    kinds = (type(read_quantity(level.given) if isinstance(level.given, str) else None) for level in (one, other))
+    return len(set(kinds)) == 1
 
 
 def _repeated_rows(sweep: Sweep, levels: Mapping[str, tuple[Level, ...]]) -> Iterator[Finding]:
