@@ -101,6 +101,7 @@ def test_two_rows_of_one_run_are_merged_in_either_order() -> None:
         ('"repetition":1', '"repetition":0', 2),
         ('"repetition":1', '"repetition":true', 2),
         ('"seconds":0.0', '"seconds":NaN', 2),
+        ('"seconds":0.0', '"seconds":0.0,"seconds":1.0', 2),
         ('"measured":"', '"measured":5,"reason":"', 2),
         ('"measured":"', '"measured":null,"reason":"', 2),  # with values
         ('"values":{', '"values":{"goodput@00000000[]":1,', 2),  # a second spelling

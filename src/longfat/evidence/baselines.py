@@ -8,11 +8,11 @@ a combination of kernel, image and code belongs to it if the check measures the 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from longfat.evidence.rows import read_line
 from longfat.spec.plain import canonical_json
 from longfat.system.errors import Problem, StudyError
 from longfat.system.files import write_whole
@@ -154,7 +154,7 @@ def _read(path: Path) -> Baseline:
     """Read a file, whose lines may be in any order after a merge. Raises ValueError, KeyError or TypeError."""
     heads, members = [], []
     for line in dict.fromkeys(path.read_text(encoding="ascii").splitlines()):
-        data = json.loads(line)
+        data = read_line(line)
         if "epoch" not in data:
             members.append(Member(Combination.of(data), str(data["date"]), str(data["how"])))
         elif data["format"] != FORMAT:

@@ -6,12 +6,12 @@ Owns ``experiments/STUDY/criteria.jsonl``, an append-only file whose lines git m
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from longfat.evidence.rows import read_line
 from longfat.evidence.store import Rows
 from longfat.relations.claims import Claim
 from longfat.relations.firsts import Criterion, decisive, differences, digest
@@ -45,7 +45,7 @@ class Recorded:
     @classmethod
     def read(cls, line: str) -> Recorded:
         """Parse a line. Raises ValueError, KeyError or TypeError."""
-        data = json.loads(line)
+        data = read_line(line)
         one = cls(str(data["claim"]), str(data["day"]), int(data["rows"]), dict(data["criterion"]))
         if data["sha256"] != one.sha256:
             raise ValueError("sha256 is not the digest of the criterion")

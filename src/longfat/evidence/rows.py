@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StrictStr, TypeAdapter, ValidationError
 
@@ -179,9 +180,17 @@ def canonical(value: Value) -> Value:
     return significant(value) if math.isfinite(value) else f"the value is {value}"
 
 
-def read_line(text: str) -> Mapping[str, object]:
-    """Parse a line. Raises ValueError."""
-    data = json.loads(text)
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        twice = sorted(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"given more than once: {', '.join(map(repr, twice))}")
+    return data
+
+
+def read_line(text: str) -> dict[str, Any]:
+    """Parse a line. Raises ValueError, also on a key that is given twice."""
+    data = json.loads(text, object_pairs_hook=_each_once)
     if not isinstance(data, dict):
         raise ValueError("the line is not a JSON object")
     return data
