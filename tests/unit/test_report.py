@@ -103,6 +103,8 @@ def test_a_number_has_three_digits_unless_a_limit_is_nearer_than_that() -> None:
     assert (measured(near), allowed(near)) == ("955.5 Mb/s (n = 1)", "852.1 to 955.4 Mb/s")
     full = Evidence("goodput", "Mb/s", "", "reproduced", 948.25, 1.5, 3, 944.5, 951.97, confidence=0.9)
     assert measured(full) == "948 Mb/s (90 %: 944 to 952 Mb/s; n = 3)"
+    rounding = Evidence("a - b", "Mb/s", "", "not reproduced", 0.0, None, 3, -1e-15, 1e-15, limit_low=5.5)
+    assert measured(rounding) == "0 Mb/s (n = 3)"
 
 
 def test_a_claim_that_has_changed_after_it_was_first_judged_is_shown(tmp_path: Path) -> None:

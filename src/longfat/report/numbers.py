@@ -57,7 +57,8 @@ def measured(evidence: Evidence) -> str:
 def interval(evidence: Evidence) -> str | None:
     """Format the interval that decides with its confidence: "90 %: 941 to 944 Mb/s"; None without any."""
     low, high = evidence.low, evidence.high
-    if evidence.mean is None or low is None or high is None or high - low <= 1e-9 * abs(evidence.mean):
+    size = max(abs(number or 0.0) for number in (evidence.mean, evidence.limit_low, evidence.limit_high))
+    if evidence.mean is None or low is None or high is None or high - low <= 1e-9 * size:
         return None
     return f"{100 * (evidence.confidence or 0):.3g} %: {span(low, high, evidence.unit)}"
 
