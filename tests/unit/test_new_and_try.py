@@ -22,8 +22,8 @@ from longfat.data.study_folder import StudyFolder
 from longfat.study.load import load_study
 from longfat.study.traffic.own import PROGRAM
 
-RATES = st.sampled_from(["7mbit", "3,30,300Mbit/s", "1gbps", "0.5, 2 gbit"])
-BUFFERS = st.sampled_from(["", "0.5bdp", "20,200", "64kB", "3,9ms"])
+RATES = st.sampled_from(["7mbit", "3,30,300Mbit/s", "1gbps", "0.5, 2 gbit", "990gbit"])
+BUFFERS = st.sampled_from(["", "0.5bdp", "20,200", "64kB", "3ms, 9ms", "20kB,1MB"])
 ALGORITHMS = st.lists(st.sampled_from(["reno", "cubic", "bbr", "PROGRAM", "tcp_own.c"]), min_size=1, unique=True)
 QUEUE = st.lists(st.sampled_from(QUEUES), min_size=1, max_size=2, unique=True).map(",".join)
 DOCS = Path(__file__).parents[2] / "docs"
@@ -93,7 +93,8 @@ def test_every_faulty_option_is_named_at_once(root: Path) -> None:
         ("0bit", "101%", "0", "0s"),
         ("20mbit,0mbit", "1%,300%", "0ms,7ms", "200min"),
         ("2Tbit/s", "101%", "3000000", "0s"),
-        ("100MBps", "101%", "0", "0s"),
+        ("10gbit,0.995Tbit/s", "101%", "20,1bdp", "0s"),
+        ("100MBps", "101%", "30ms,100kB", "0s"),
     ],
 )
 def test_values_that_no_study_allows_are_named_by_their_options(
@@ -116,7 +117,7 @@ def test_a_trial_prints_curves_and_a_table_and_can_be_kept_as_a_study(root: Path
     assert [name for name in names if name not in printed] == []
     assert (root / "results/try/report.html").is_file()
     assert list((root / "experiments").glob("*")) == []
-    status, printed = call("try", "reno", "--buffer", "30,60ms", "--as-study", "kept", "--backend", "fake")
+    status, printed = call("try", "reno", "--buffer", "30ms,60ms", "--as-study", "kept", "--backend", "fake")
     assert (status, "reno 60 ms" in printed) == (0, True), printed
     assert "0 runs executed, 2 kept" in call("reproduce", "kept", "--backend", "fake", "--profile", "paper")[1]
     assert "does not compare backends" in call("reproduce", "kept", "--backend", "fake,virtual")[1]

@@ -15,6 +15,7 @@ from pathlib import Path
 from longfat.data.study_folder import FIGURES, MANIFEST, StudyFolder
 from longfat.spec.units import Duration, Quantity, Rate, Ratio, Size
 from longfat.study.queues.limit import Products
+from longfat.study.schema.fields import FASTEST
 from longfat.study.schema.names import unknown
 from longfat.study.sweep import common_unit
 from longfat.study.traffic.own import PROGRAM, faults_of
@@ -23,7 +24,6 @@ from longfat.system.trust import agree
 
 QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie")
 """The kinds of queue that need no setting except a limit."""
-FASTEST = Rate.parse("1 Tbit/s").value
 TOGETHER = "together"  # the metric of several flows: their goodput while all send
 PORT = 4432  # before the port of the first program
 FASTER = 10  # hosts send at this multiple of the largest rate, up to the fastest: packets wait in the bottleneck
@@ -135,18 +135,22 @@ def _parts(text: str) -> list[str]:
 def _values(text: str, *kinds: type[Quantity], bare: bool = False) -> tuple[str, ...]:
     """Return the values of an option; a number without a unit has the unit of the last value.
 
-    ``bare`` allows whole numbers without any unit. Raises StudyError.
+    ``bare`` gives whole numbers a meaning without a unit: then all values have one or none has. Raises StudyError.
     """
-    parts = _parts(text)
-    unit = parts[-1].lstrip("0123456789. ") if parts else ""
-    if bare and not unit and all(part.isdigit() for part in parts) and parts:
+    parts = _parts(text) or [text]
+    units = [part.lstrip("0123456789. ") for part in parts]
+    if bare and not any(units) and all(part.isdigit() for part in parts):
         return tuple(parts)
-    found = [_value(part if part.lstrip("0123456789. ") else part + unit, kinds) for part in parts or [text]]
-    return tuple(dict.fromkeys(found))
+    if bare and any(units) and (alone := next((part for part, unit in zip(parts, units, strict=True) if not unit), "")):
+        raise StudyError(f"{alone} in {text!r} has no unit", hint="give each value a unit, or none for packets")
+    found = [_value(part if unit else part + units[-1], kinds) for part, unit in zip(parts, units, strict=True)]
+    if len({kind for kind, _ in found}) > 1:
+        raise StudyError(f"{text!r} has units of different kinds", hint="a sweep has one kind; try each for itself")
+    return tuple(dict.fromkeys(value for _, value in found))
 
 
-def _value(text: str, kinds: Sequence[type[Quantity]]) -> str:
-    """Return a quantity as in a manifest; its unit may be in lower case and without "/s"."""
+def _value(text: str, kinds: Sequence[type[Quantity]]) -> tuple[type[Quantity], str]:
+    """Return kind and text of a quantity as in a manifest; its unit may be in lower case and without "/s"."""
     number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%/ ")
     given = text[len(number) :].strip()
     for kind in kinds:
@@ -155,8 +159,8 @@ def _value(text: str, kinds: Sequence[type[Quantity]]) -> str:
         if given.lower() in units and not (given.lower() in _NAMES and "B" in given):  # MBps are bytes
             unit = given if given in kind.units else units[given.lower()]
             kind.parse(f"{number} {unit}")
-            return f"{number} {unit}"
-    return str(kinds[0].parse(text))  # raises, and names the units
+            return kind, f"{number} {unit}"
+    return kinds[0], str(kinds[0].parse(text))  # raises, and names the units
 
 
 def write_trial(trial: Trial, name: str, folder: Path) -> list[str]:
@@ -201,9 +205,9 @@ def _algorithm(given: str) -> str:
 
 def _topology(trial: Trial) -> Iterator[str]:
     """Yield the keys of the path, with the first of several values."""
-    fastest = max(Rate.parse(rate).value for rate in trial.path["rate"])
+    hosts = min(FASTER * max(Rate.parse(rate).value for rate in trial.path["rate"]), FASTEST.value)
     senders = trial.flows * (len(trial.names) if trial.together else 1)
-    yield f"kind: dumbbell, rate: {trial.path['rate'][0]}, host_rate: {Rate(min(FASTER * fastest, FASTEST))}"
+    yield f"kind: dumbbell, rate: {trial.path['rate'][0]}, host_rate: {Rate(hosts)}"
     yield f"rtt: {trial.path['rtt'][0]}, senders: {senders}"
     yield f"bottleneck_queue: {{{_queue(trial, trial.path['queue'][0], trial.path['buffer'][:1])}}}"
     if trial.path["loss"]:

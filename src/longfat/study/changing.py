@@ -32,7 +32,7 @@ MOST_STEPS = 100_000
 """Most steps of a run: each one is in its lock."""
 _COLUMNS: dict[str, tuple[type[Quantity], int]] = {
     "time": (Duration, 10**16),
-    "rate": (Rate, 10**12),
+    "rate": (Rate, f.FASTEST.value),
     "rtt": (Duration, 3_600_000_000),
 }
 """Kind and largest value of each column, in base units; times may be UNIX timestamps."""

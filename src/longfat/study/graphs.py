@@ -136,7 +136,7 @@ class Graph(f.Closed):
     def rate(self) -> Rate:
         """The slowest rate of all links; without any rate, the highest allowed one."""
         rates = [rate for link in self.links for rate in link.rates if rate]
-        return min(rates, default=Rate(10**12))
+        return min(rates, default=f.FASTEST)
 
     @property
     def rtt(self) -> Duration:
