@@ -122,6 +122,8 @@ def test_a_trial_prints_curves_and_a_table_and_can_be_kept_as_a_study(root: Path
     assert "0 runs executed, 2 kept" in call("reproduce", "kept", "--backend", "fake", "--profile", "paper")[1]
     assert "does not compare backends" in call("reproduce", "kept", "--backend", "fake,virtual")[1]
     assert call("try", "reno", "--as-study", "kept")[0] == 2, "a study that is there is not written over"
+    assert call("try", "reno", "--as-study", "try")[0] == call("new", "fill")[0] == 2, "their results are others'"
+    assert [folder.name for folder in (root / "experiments").iterdir()] == ["kept"]
 
 
 def test_a_new_study_is_sound_without_a_warning(root: Path) -> None:

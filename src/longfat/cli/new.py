@@ -23,6 +23,7 @@ from longfat.data.study_folder import CLAIMS, FIGURES, MANIFEST, StudyFolder
 from longfat.system.errors import StudyError
 
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}")
+_OWN = ("again", "fill", "kernel-check", "pcap", "try", "verify")  # folders of results/ that are no study's
 _FILES: Mapping[str, File] = {MANIFEST: "study", CLAIMS: "claims", FIGURES: "figures"}
 SCHEMAS = ".schemas"  # the folder of the schemas, next to experiments/
 _TEMPLATE = Path(__file__).with_name("template")
@@ -43,6 +44,8 @@ def make_study(name: str, write: Callable[[Path], object]) -> StudyFolder:
     if not _NAME.fullmatch(name):
         hint = "lower-case letters, digits, '_', '-' and '.'; the folder is made under experiments/"
         raise StudyError(f"{name!r} is not a valid name of a study", hint=hint)
+    if name in _OWN:
+        raise StudyError(f"results/{name} has other results than a study's", hint="choose another name")
     folder = repository_root() / "experiments" / name
     made = False
     try:
