@@ -324,6 +324,8 @@ def test_without_a_valid_run_every_kind_but_a_network_and_a_law_says_so(tmp_path
         ("goodput[direct, algorithm=standard]", "goodput[direct, window=1 MiB]", "figures[11].alone"),
         ("goodput[direct, standard]", "jain[direct]", "figures[12].alone"),
         ("what: srtt", "what: fairness", "figures[13].what"),
+        ("stream2: Standard}", "stream2: HighSpeed}", "figures[0].names.stream2"),
+        ("label: standard}]", "label: s}, {of: 'sawtooth_window(increase=2)', label: s}]", "figures[15].of[1].label"),
     ],
 )
 def test_a_figure_of_any_kind_must_agree_with_the_study(tmp_path: Path, old: str, new: str, key: str) -> None:

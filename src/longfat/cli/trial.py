@@ -291,7 +291,7 @@ def figures(trial: Trial, name: str) -> str:
         lines += ["figures:", "  - bars: goodput", f"    title: aggregate goodput by {factor}"]
         lines += [f"    of: {metric}[{experiment}]", f"    x: {factor}{unit}{series}".replace(", ", "\n    ")]
     else:
-        flows = {f"{own}{place}": own for own in trial.kernels for place in _places(trial.flows)}
+        flows = {f"{own}{place}": f"{own} {place}".rstrip() for own in trial.kernels for place in _places(trial.flows)}
         first = "flow" + _places(trial.flows)[0]
         which = f"    flows: {{{', '.join(f'{flow}: {own}' for flow, own in flows.items())}}}"
         lines += ["figures:", "  - timeseries: windows", "    title: congestion window", "    what: cwnd"]

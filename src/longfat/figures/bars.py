@@ -23,6 +23,7 @@ from longfat.figures.base import (
     among,
     axis,
     axis_findings,
+    distinct,
     factor_findings,
     selected,
     selection_findings,
@@ -126,6 +127,7 @@ class Bars(Figure, WithSources):
     def _factors(self, experiment: SweptExperiment) -> Iterator[Finding]:
         yield from axis_findings(self.x, "x", experiment)
         yield from self.source_findings(experiment.factors)
+        yield from distinct((("names", key), name) for key, name in self.names.items())
         if self.highlight is not None:
             yield from value_findings(self.factor, self.highlight, ("highlight",), experiment)
         if self.series == FLOW:

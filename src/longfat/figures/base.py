@@ -207,6 +207,15 @@ def value_findings(factor: str, value: Scalar, path: Path, experiment: SweptExpe
         yield Finding(path, *unknown(factor, value, map(str, values)))
 
 
+def distinct(names: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
+    """Yield a finding for each name in a legend, given with its place, that stands there already."""
+    found: set[str] = set()
+    for path, name in names:
+        if name in found:
+            yield Finding(path, f"{name!r} is in the legend already")
+        found.add(name)
+
+
 def among(what: str, given: Iterable[str], path: Path, allowed: Sequence[str], below: bool = True) -> Iterator[Finding]:
     """Yield a finding for each unknown name, at its key ``below`` the place or at the place itself."""
     for name in given:

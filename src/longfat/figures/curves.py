@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from pydantic import Field, model_validator
 
 from longfat.figures import style
-from longfat.figures.base import Figure, Sources
+from longfat.figures.base import Figure, Sources, distinct
 from longfat.figures.parts import FigureData, Labels, label_axes, label_powers, legend
 from longfat.relations.bind import RelationError, Value
 from longfat.relations.claims import placed
@@ -49,7 +49,8 @@ class Curves(Figure):
         return self
 
     def findings(self, study: Study) -> Iterator[Finding]:
-        """Yield the faults of its formulas."""
+        """Yield the faults of its formulas and names."""
+        yield from distinct((("of", index, "label"), curve.label) for index, curve in enumerate(self.curves))
         for index, curve in enumerate(self.curves):
             try:
                 check_formula(self._at(curve, self.between[0]))

@@ -20,6 +20,7 @@ from longfat.figures.base import (
     RunsText,
     Sources,
     among,
+    distinct,
     factor_findings,
     selected,
     selection_findings,
@@ -122,6 +123,7 @@ class TimeSeries(Figure):
                 found += factor_findings(name, (key,), experiment)
         flows = (*experiment.flows, *(experiment.names("udp") if self.what == "acknowledged_rate" else ()))
         found += among("flow", self.flows, ("flows",), flows)
+        found += distinct((("flows", key), name) for key, name in self.flows.items())
         if selection.flow and self.flows:
             found.append(Finding(("runs",), "names a flow, which cannot be combined with flows"))
         if not found:
