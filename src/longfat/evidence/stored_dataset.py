@@ -111,8 +111,8 @@ class Ground:
         least, known = self.planned.study.header.stated_repetitions, self.planned.scenarios
         stated = {name: max(least, known[name].repetitions) for name in counts}
         full = sum(counts[name] >= stated[name] for name in counts)
-        scenarios = f"{len(counts)} of {len(known)} scenarios of profile {self.profile}"
-        return f"{_span(counts.values())} repetitions of {scenarios}; {full} have all {_span(stated.values())} stated."
+        scenarios = f"{len(counts)} of {len(known)} scenarios have runs, {_span(counts.values())} each"
+        return f"Profile {self.profile}: {scenarios}; {full} have all {_span(stated.values())} stated."
 
 
 def _span(numbers: Iterable[int]) -> str:

@@ -213,6 +213,7 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
     if one.decided_by:
         numbers = (f"`{profile}` {number}" for profile, number in one.decided_by.items())
         yield f"Deciding profiles: {', '.join(numbers)}."
+    yield " ".join(ground.repetitions for ground in one.grounds if ground.rows)
     if further := _separate(one):
         yield "[Counted separately](../../docs/verdicts.md#kinds-of-claims): " + "; ".join(further) + "."
     if one.stack != MODERN and modern is not None:
