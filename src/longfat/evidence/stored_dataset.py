@@ -105,14 +105,21 @@ class Ground:
         return sum(self.planned.scenarios[name].experiment in experiments for name, rows in self.rows.items() if rows)
 
     @property
+    def coverage(self) -> str:
+        """The numbers of scenarios with runs, and with all that were stated before."""
+        full = sum(len(rows) >= self._stated[name] for name, rows in self.rows.items())
+        return f"{len(self.rows)} of {len(self.planned.scenarios)} scenarios have runs, {full} all stated ones"
+
+    @property
     def repetitions(self) -> str:
-        """A sentence with the number of repetitions, and of scenarios with all that were stated before the runs."""
-        counts = {name: len(rows) for name, rows in self.rows.items()}
+        """A sentence with these numbers and the numbers of repetitions."""
+        each, stated = _span(map(len, self.rows.values())), _span(self._stated.values())
+        return f"Profile {self.profile}: {self.coverage}; {each} each, {stated} stated."
+
+    @property
+    def _stated(self) -> Mapping[str, int]:
         least, known = self.planned.study.header.stated_repetitions, self.planned.scenarios
-        stated = {name: max(least, known[name].repetitions) for name in counts}
-        full = sum(counts[name] >= stated[name] for name in counts)
-        scenarios = f"{len(counts)} of {len(known)} scenarios have runs, {_span(counts.values())} each"
-        return f"Profile {self.profile}: {scenarios}; {full} have all {_span(stated.values())} stated."
+        return {name: max(least, known[name].repetitions) for name in self.rows}
 
 
 def _span(numbers: Iterable[int]) -> str:

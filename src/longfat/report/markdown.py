@@ -211,9 +211,9 @@ def _section(one: Evidenced, modern: Evidenced | None) -> Iterator[str]:
     yield f"**How sure.** {sentence(one.counts)}{differing}{early}"
     yield f"[{PAGE}]({PAGE}) has each with its deciding interval ({one.runs} runs with stack profile `{one.stack}`)."
     if one.decided_by:
-        numbers = (f"`{profile}` {number}" for profile, number in one.decided_by.items())
+        coverage = {ground.profile: ground.coverage for ground in one.grounds}
+        numbers = (f"`{profile}` {number} ({coverage[profile]})" for profile, number in one.decided_by.items())
         yield f"Deciding profiles: {', '.join(numbers)}."
-    yield " ".join(ground.repetitions for ground in one.grounds if ground.rows)
     if further := _separate(one):
         yield "[Counted separately](../../docs/verdicts.md#kinds-of-claims): " + "; ".join(further) + "."
     if one.stack != MODERN and modern is not None:
