@@ -119,6 +119,14 @@ def test_a_folder_of_labs_that_ssh_cannot_name_is_refused_before_anything_is_mad
             ["hosts.a.ssh: ", "hosts.a.nics: "],
         ),
         ("libvirt", json.dumps(VARIABLES | {"tags": TAGS | {"expires": PAST}}), [PAST]),
+        *(
+            (
+                "libvirt",
+                json.dumps(VARIABLES | {"tags": TAGS | {"expires": end}}),
+                [f"lab.yaml:1: tags.expires: {end!r}"],
+            )
+            for end in ("2099-04-05T06:07:08+09:00", "2099-04-05T06:07:08.25Z", "tomorrow", 20990405)
+        ),
         ("latitude", "{}", [f"{name}: " for name in ("tags", "project", "site", "plan", "ssh_prefixes")]),
     ],
 )
@@ -215,8 +223,17 @@ def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: py
     call("sweep", "--yes")
     assert call("list").startswith("old: not up\nown:")
 
+    labs.lab("late")
+    call("up", "libvirt", "--lab", "late", "--yes")
+    sound = (labs.folder / "late/terraform.tfstate").read_text()
     odd = labs.lab("odd") / "terraform.tfstate"
-    for damaged in ("", '{"resources": [{"mode": "managed", "type": "server", "name": "this", "instances": [{}]}]}'):
+    for damaged in (
+        "",
+        '{"resources": [{"mode": "managed", "type": "server", "name": "this", "instances": [{}]}]}',
+        sound.replace(json.dumps(TAGS), '"a study"'),
+        sound.replace(json.dumps(TAGS), json.dumps(TAGS | {"expires": "2031-04-05T06:07:08"})),
+    ):
+        assert damaged != sound
         odd.write_text(damaged)
         assert "odd: unreadable" in call("list", status=3)
         assert "odd" in call("sweep", "--yes", status=3)

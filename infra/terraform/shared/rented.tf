@@ -9,7 +9,7 @@ variable "tags" {
   })
 
   validation {
-    condition     = can(formatdate("YYYY", var.tags.expires)) && can(regex("Z$", var.tags.expires))
+    condition     = can(formatdate("YYYY", var.tags.expires)) && can(regex("^.{10}T[0-9:]{8}Z$", var.tags.expires))
     error_message = "The expiry is a time in UTC such as 2030-01-31T18:00:00Z."
   }
 }

@@ -151,8 +151,8 @@ def sweep(console: Console, yes: Yes = False) -> None:
     for name in expired:
         try:
             down(console, None, name, yes)
-        except (RigError, StudyError) as error:
-            say(console, f"{name}: not destroyed: {error}")
+        except Exception as error:  # whatever is odd about a lab, the others do not cost money on
+            say(console, f"{name}: not destroyed: {error or type(error).__name__}")
             left.append(name)
     _refuse_left(left, unreadable)
 

@@ -103,7 +103,7 @@ run "no_receiver" {
 run "expiry_without_zone" {
   command = plan
   variables {
-    tags = { study = "smoke", owner = "lab", expires = "2099-01-01" }
+    tags = { study = "smoke", owner = "lab", expires = "2099-01-01T00:00:00.5Z" }
   }
   expect_failures = [var.tags]
 }

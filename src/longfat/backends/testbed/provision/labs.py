@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from longfat.backends.testbed.folder import INVENTORY, STATE, lab_folder, labs_folder
 from longfat.backends.testbed.provision.existing import EXISTING
@@ -110,11 +111,10 @@ def read_state(folder: Path) -> Standing | None:
             if (entry["type"], entry["name"]) == ("terraform_data", "lab") and "module" not in entry
         ]
         tags, count = lab["tags"], sum(len(entry["instances"]) for entry in managed)
-        expires = datetime.fromisoformat(tags["expires"]) if tags.get("expires") else None
-        return Standing(str(lab["environment"]), str(tags["study"]), str(tags["owner"]), expires, count)
+        return _standing(lab["environment"], tags, count)
     except FileNotFoundError:
         return _noted(folder / INVENTORY)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RigError(
             f"Terraform's state is unreadable, so the lab's machines are unknown ({type(error).__name__}: {error})",
             where=str(path),
@@ -126,13 +126,19 @@ def _noted(path: Path) -> Standing | None:
     """Return the machines in the inventory of a lab of existing machines, or None."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        tags, expires = data["tags"], data["tags"]["expires"]
-        life = datetime.fromisoformat(expires) if expires else None
         if data["environment"] == EXISTING:
-            return Standing(EXISTING, str(tags["study"]), str(tags["owner"]), life, len(data["hosts"]))
-    except (OSError, ValueError, KeyError, TypeError):
+            return _standing(EXISTING, data["tags"], len(data["hosts"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass  # `up` writes it again
     return None
+
+
+def _standing(environment: object, tags: Mapping[str, Any], count: int) -> Standing:
+    """Return machines by their tags. Raises ValueError, KeyError, TypeError or AttributeError for odd ones."""
+    life = datetime.fromisoformat(tags["expires"]) if tags.get("expires") else None
+    if life and life.tzinfo is None:
+        raise ValueError(f"the expiry {tags['expires']!r} has no time zone")
+    return Standing(str(environment), str(tags["study"]), str(tags["owner"]), life, count)
 
 
 def _require_environment(name: str) -> None:

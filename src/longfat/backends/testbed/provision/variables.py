@@ -32,6 +32,7 @@ EXAMPLES = INFRA / "labs"  # an example of the variables of each environment
 OWN_KEYS = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
 OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
 YEAR_HOURS = 8760
+END = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)  # as in infra/inventory.schema.json
 HOST = re.compile(r"(?:([A-Za-z_][\w.-]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*)(?::(\d{1,5}))?")
 
 
@@ -97,9 +98,12 @@ def give_variables(folder: Path, module: Path, life: timedelta | None, now: date
         chosen = {"name": own, **chosen}
     values = {**chosen, **source.data}
     tags = values.get("tags")
-    if isinstance(tags, dict) and isinstance(tags.get("expires"), str | None):
+    if isinstance(tags, dict):
         ends = [end for end in (tags.get("expires"), ceiling) if end]
-        values["tags"] = {**tags, **({"expires": min(ends)} if ends else {})}  # in UTC: sorted as text
+        if wrong := [end for end in ends if not (isinstance(end, str) and END.fullmatch(end))]:
+            message = f"{wrong[0]!r} is not a time in UTC such as 2030-01-31T18:00:00Z"
+            refuse(source, [Finding(("tags", "expires"), message)], "the lab's variables are wrong")
+        values["tags"] = {**tags, **({"expires": min(ends)} if ends else {})}  # of one form: sorted as text
         if rented and not ends:
             raise StudyError(
                 "a rented lab needs an end", where=f"{source.file}: tags.expires", hint="state it, or --max-hours"
