@@ -15,6 +15,7 @@ from lab_inventory import convert
 from manifests import refused
 
 from longfat.backends.testbed.inventory import load_inventory, read_inventory
+from longfat.backends.testbed.provision.settings import read_settings
 from longfat.system.errors import StudyError
 
 PROGRAM = Path(__file__).resolve().parents[2] / "infra/ansible/lab_inventory.py"
@@ -158,3 +159,21 @@ def test_the_program_writes_both_files_or_none(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("lab_inventory: ")
     assert not (tmp_path / "no").exists()
+
+
+def test_settings_have_the_names_and_types_of_the_roles(tmp_path: Path) -> None:
+    path = tmp_path / "settings.yml"
+    path.write_text("time_synchronised_within_s: 1\ntuning_persistent_modules: [sch_fq]\nansible_become: true\n")
+    assert read_settings(path)["tuning_persistent_modules"] == ["sch_fq"]
+    lines = (
+        "time_synchronised_allow: 192.0.2.0/24",
+        "data_plane_mtu: true",
+        "kernel_booted_package:",
+        "worker_packages: [{}]",
+        "delay_element_emulated: yes",
+        "preflight_ignore: [ufw]",
+        "data_plane_mtu: 9000",
+    )
+    path.write_text("\n".join(lines))
+    named = [problem.key for problem in refused(lambda: read_settings(path))]
+    assert sorted(named) == sorted(line.partition(":")[0] for line in lines)

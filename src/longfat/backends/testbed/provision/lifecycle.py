@@ -21,8 +21,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
 from longfat.backends.testbed.folder import (
     ANSIBLE_INVENTORY,
@@ -40,6 +38,7 @@ from longfat.backends.testbed.folder import (
 from longfat.backends.testbed.inventory import WORKER, load_inventory
 from longfat.backends.testbed.provision.existing import EXISTING
 from longfat.backends.testbed.provision.labs import MODULES, RENTED, Lab
+from longfat.backends.testbed.provision.settings import read_settings
 from longfat.backends.testbed.provision.terraform import Terraform, find_program, interrupts_for_child
 from longfat.backends.testbed.provision.variables import (
     INFRA,
@@ -166,7 +165,7 @@ def provision(lab: Lab, options: Sequence[str], say: Say, confirm: Say) -> None:
     argv += [word for path in settings for word in ("--extra-vars", f"@{path}")]
     hosts = load_inventory(lab.folder / INVENTORY)["hosts"]
     workers = any(host["role"] == WORKER for host in hosts)
-    stated = [found[KERNEL] for path in settings if KERNEL in (found := _read_settings(path))]
+    stated = [found[KERNEL] for path in settings if KERNEL in (found := read_settings(path))]
     kernel = "" if workers else str(stated[-1] if stated else build_kernel(X86_64, say=say).path)
     if not workers and not stated:
         argv += ["--extra-vars", json.dumps({KERNEL: kernel})]
@@ -207,16 +206,6 @@ def remove_files(lab: Lab) -> tuple[str, ...]:
     if not rest:
         lab.folder.rmdir()
     return rest
-
-
-def _read_settings(path: Path) -> dict[str, Any]:
-    try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise StudyError(f"the lab's settings are unreadable: {error}", where=str(path)) from error
-    if settings is not None and not isinstance(settings, dict):
-        raise StudyError("the lab's settings are not a mapping of names to values", where=str(path))
-    return settings or {}
 
 
 def pack_worker(target: Path, say: Callable[[str], None]) -> dict[str, Any]:
