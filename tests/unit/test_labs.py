@@ -218,6 +218,8 @@ def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: py
     labs.lab("late")
     call("up", "libvirt", "--lab", "late", "--yes")
     sound = (labs.folder / "late/terraform.tfstate").read_text()
+    (labs.folder / "late/terraform.tfstate").write_text(sound.replace('"me"', '"m\\u001b[7me"'))
+    assert "owner m\\x1b[7me" in call("list")
     odd = labs.lab("odd") / "terraform.tfstate"
     tags = ('"a study"', json.dumps(TAGS | {"expires": "2031-04-05T06:07:08"}))
     for damaged in ("", "{}", sound[:-1], *(sound.replace(json.dumps(TAGS), odd_tags) for odd_tags in tags)):

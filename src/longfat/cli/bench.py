@@ -22,7 +22,7 @@ from rich.table import Table
 
 from longfat.backends.protocol import Backend
 from longfat.backends.registry import DEFAULT_BACKEND, open_backend
-from longfat.cli.console import Output, say
+from longfat.cli.console import Output, Screen, say
 from longfat.cli.study import ids
 from longfat.plan import build_plan
 from longfat.spec.runspec import RunSpec
@@ -102,7 +102,7 @@ def bench(
     """Measure the speed of runs on this machine, compared with simulators."""
     named = _chosen("--cases", ids(cases), CASES)
     others = _chosen("--peers", ids(peers), PEERS)
-    progress = Console(stderr=True)
+    progress = Screen(stderr=True)
     rows: list[Timing] = []
     notes = [HOST] if "host" in others else []
     if named:

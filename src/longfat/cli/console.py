@@ -32,7 +32,16 @@ COLOURS = {
 """The colour of each verdict."""
 
 
-class Output(Console):
+class Screen(Console):
+    """A console that shows control characters of untrusted texts as escape sequences."""
+
+    def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
+        """Yield the segments of an object, with visible control characters."""
+        for segment in super().render(*arguments, **options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+class Output(Screen):
     """The console of a command with a result.
 
     With ``as_json`` only the result goes to standard output, and the console writes to standard error. With ``silent``
@@ -45,11 +54,6 @@ class Output(Console):
         super().__init__(stderr=as_json, file=file, width=width)
         self.as_json = as_json
         self.silent = silent
-
-    def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
-        """Yield the segments of an object, with visible control characters."""
-        for segment in super().render(*arguments, **options):
-            yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
     def result(self, **data: Any) -> None:
         """Print the result as JSON, with ``as_json``."""

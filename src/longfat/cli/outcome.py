@@ -34,17 +34,20 @@ def command_of(function: Function) -> Callable[..., None]:
     """
     signature = inspect.signature(function, eval_str=True)
     console, *parameters = signature.parameters.values()
-    has_result = "as_json" in inspect.signature(console.annotation).parameters
+    from longfat.cli.console import Screen  # slow to import
+
+    kind: Any = Screen if issubclass(Screen, console.annotation) else console.annotation
+    has_result = "as_json" in inspect.signature(kind).parameters
 
     def command(as_json: bool = False, silent: bool = False, **given: Any) -> None:
         settings = {"as_json": as_json, "silent": silent} if has_result else {}
-        answer = _answer(lambda: function(console.annotation(**settings), **given))
+        answer = _answer(lambda: function(kind(**settings), **given))
         raise typer.Exit(RUNS_NOT_VALID if answer is False else 0 if answer is None or answer is True else answer)
 
     if has_result:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        either = inspect.Parameter.POSITIONAL_OR_KEYWORD
         for name, annotation in (("as_json", Json), ("silent", Quiet)):
-            parameters.append(inspect.Parameter(name, kind, default=False, annotation=annotation))
+            parameters.append(inspect.Parameter(name, either, default=False, annotation=annotation))
     command.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     command.__doc__ = function.__doc__

@@ -17,7 +17,7 @@ from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.backends.shell.session import Prompt, converse, session
 from longfat.backends.virtual import VirtualBackend, open_virtual
 from longfat.cli.again import pins_here
-from longfat.cli.console import say
+from longfat.cli.console import Screen, say
 from longfat.cli.find_run import Found, find_run
 from longfat.cli.options import InResults, Target
 from longfat.cli.outcome import INTERRUPTED
@@ -47,7 +47,7 @@ def shell(
     """Open a shell in the network of one run, where ping, ss, tc and tcpdump work in virtual time."""
     if target is None:
         raise StudyError("no run or study is named", where="RUN|STUDY")
-    console, commands = Console(stderr=True), command or ()
+    console, commands = Screen(stderr=True), command or ()
     found = _found(target, point, results)
     backend: VirtualBackend = open_virtual(partial(say, console), *found.kernels)
     spec = dataclasses.replace(found.spec, pins=pins_here(backend, found.spec, found.source))
