@@ -47,6 +47,7 @@ LOOK: dict[str, Any] = {
     ("verb", "value"),
     [("here", 6), ("clock", -3), ("clock", 2**63), ("clock", "1"), ("collect", MAX_BYTES + 1), ("collect", True),
      ("paths", {"0": "7"}), ("paths", {"zero": 7}), ("end", {}), ("done", [1]), ("ready", {"nodes": []}),
+     *(("look", {**LOOK, "cards": {"a": {key: CARD[key] for key in CARD if key != gone}}}) for gone in CARD),
      *(("look", {**LOOK, key: value}) for key in LOOK for value in (None, 3, ["x", 1], {"a": 1}))],
 )  # fmt: skip
 def test_an_answer_of_another_form_is_the_failure_of_its_host(verb: str, value: object) -> None:

@@ -257,7 +257,7 @@ class HostsBackend:
 def open_backend(name: str, say: Say, lab: Path | None = None) -> HostsBackend:
     """Open the lab in the folder ``lab``. Raises StudyError on a wrong inventory, RigError on a lost host."""
     if lab is None:
-        raise StudyError("backend hosts needs a lab", where="--lab", hint="`./just lab list` shows the labs")
+        raise StudyError("backend hosts needs a lab", where="--on", hint="`./just lab list` shows the labs")
     inventory = read_inventory(lab)
     if all(host.role == WORKER for host in inventory.hosts):
         message, hint = "this lab has workers, and no hosts with links", "without --backend, they execute the runs"

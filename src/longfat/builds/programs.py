@@ -45,6 +45,7 @@ def require_programs(packages: Mapping[str, str], what: str) -> None:
 
 
 def _require(missing: list[str], what: str, where: str | None = None) -> None:
+    missing = list(dict.fromkeys(missing))  # several programs may be of one package
     if missing:
         hint = f"as root: apt-get install --no-install-recommends {' '.join(missing)}"
         raise RigError(f"packages for {what} are missing: {' '.join(missing)}", where=where, hint=hint)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from longfat.execute.cluster.places import Host
-from longfat.system.errors import RigError
+from longfat.system.errors import RigError, StudyError
 from longfat.system.events import Event, EventSink, Kind, Level
 from longfat.system.parent import end_with_parent
 from longfat.system.processes import limit_files
@@ -93,6 +93,15 @@ class Hosts:
             output.close()
 
 
+def _client() -> list[str]:
+    """Return the words before the host's name. Raises StudyError for an open quotation mark."""
+    given = os.environ.get("LONGFAT_SSH", SSH)
+    try:
+        return shlex.split(given)
+    except ValueError as error:
+        raise StudyError(f"{given!r} is not a command: {error}", where="LONGFAT_SSH") from error
+
+
 def _begin() -> None:
     end_with_parent()
     limit_files(MOST_BYTES)
@@ -116,7 +125,7 @@ def _login(
     line = " ".join(word if "$" in word else shlex.quote(word) for word in words)
     python = shlex.quote(str(Path(host.checkout) / ".venv/bin/python"))
     script = _SCRIPT.format(host=shlex.quote(host.name), python=python, words=line)
-    login = host.login or (*shlex.split(os.environ.get("LONGFAT_SSH", SSH)), host.name)
+    login = host.login or (*_client(), host.name)
     forward = ["-o", "ExitOnForwardFailure=yes", "-o", "ControlPath=none", *forward]
     command = [*login[:-1], *forward, login[-1], f"sh -c {shlex.quote(script)}"]
     process = subprocess.Popen(

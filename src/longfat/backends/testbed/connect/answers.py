@@ -31,6 +31,7 @@ class _Kernel(BaseModel, strict=True, extra="allow"):
 
 
 class _Card(BaseModel, strict=True, extra="allow"):
+    card: _Name
     address: _Name
     max_mtu_bytes: _Count
     speed_bps: _Count | None

@@ -177,7 +177,10 @@ class Terraform:
 
     def inventory(self) -> dict[str, Any]:
         """Return the lab's inventory. Raises RigError."""
-        return dict(json.loads(self._ask("output", "-json", "-no-color", "inventory").stdout))
+        found = json.loads(self._ask("output", "-json", "-no-color", "inventory").stdout)
+        if not isinstance(found, dict):
+            raise RigError("Terraform's state has no inventory", where=str(self.folder / STATE), hint=self.again)
+        return found
 
     def _ask(self, *arguments: str, fine: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(

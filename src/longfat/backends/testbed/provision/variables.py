@@ -36,6 +36,9 @@ END = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)  # as in infra/in
 HOST = re.compile(r"(?:([A-Za-z_][\w.-]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*)(?::(\d{1,5}))?")
 
 
+_EXAMPLE = "`./just lab init ENVIRONMENT` writes a commented example"
+
+
 @dataclass(frozen=True)
 class Ceiling:
     """The user's limits of a lab's life in hours and of its cost; None means no limit."""
@@ -67,7 +70,7 @@ def read_variables(folder: Path) -> Source:
         return Source(str(path), {})
     source = read_source(path, "lab's variables")
     if not isinstance(source.data, dict):
-        raise StudyError("not a mapping of variables", where=str(path), hint="./just lab init")
+        raise StudyError("not a mapping of variables", where=str(path), hint=_EXAMPLE)
     refuse(source, source.findings, "the lab's variables are wrong")
     return source
 
@@ -76,7 +79,7 @@ def refuse(source: Source, findings: list[Finding], message: str) -> None:
     """Raise StudyError if there are findings, with the line of each."""
     if findings:
         problems = tuple(source.problem(finding) for finding in findings)
-        raise StudyError(message, problems=problems, hint="`./just lab init ENVIRONMENT` writes a commented example")
+        raise StudyError(message, problems=problems, hint=_EXAMPLE)
 
 
 def give_variables(folder: Path, module: Path, life: timedelta | None, now: datetime, *, rented: bool) -> None:
@@ -181,7 +184,7 @@ def _own_key() -> str:
     for name in OWN_KEYS:
         path = Path("~/.ssh").expanduser() / name
         if path.is_file():
-            return path.read_text(encoding="utf-8").strip()
+            return path.read_text(encoding="utf-8", errors="replace").strip()
     return "ssh-ed25519 AAAA you have no key yet (ssh-keygen -t ed25519)"
 
 
