@@ -31,11 +31,11 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    from fabrictestbed_extensions.fablib.fablib import FablibManager
-
     try:
+        from fabrictestbed_extensions.fablib.fablib import FablibManager
+
         sys.stdout.write(lab_file(machines(FablibManager().get_slice(name=arguments[1]).get_nodes()), "fabric"))
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         print(f"fabric: {error}", file=sys.stderr)
         return 1
     return 0

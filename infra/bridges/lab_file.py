@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import yaml
 
@@ -27,15 +27,17 @@ def lab_file(machines: Iterable[Machine], testbed: str) -> str:
     """Return the text of lab.yaml.
 
     A machine's role is the beginning of its name: sender, receiver or router; all others are workers, which have no
-    links. Raises ValueError without machines, or if workers and others are mixed.
+    links. Raises ValueError without machines, if workers and others are mixed, or if two have one name.
     """
-    found = sorted(machines, key=lambda machine: machine.name)
+    found = sorted((replace(one, name=one.name.lower()) for one in machines), key=lambda machine: machine.name)
     roles = {one.name: next((role for role in ROLES if one.name.startswith(role)), "worker") for one in found}
     if not found or ("worker" in roles.values() and set(roles.values()) != {"worker"}):
         listed = ", ".join(f"{name} ({role})" for name, role in roles.items()) or "none"
         raise ValueError(f"machines are {listed}; needed: workers, or names that begin with {', '.join(ROLES)}")
+    if len(roles) < len(found):
+        raise ValueError(f"machines are {', '.join(one.name for one in found)}; each needs another name, in lower case")
     hosts = {
-        one.name.lower(): {
+        one.name: {
             "role": roles[one.name],
             "ssh": {"address": one.address, "port": one.port, "user": one.user},
             "nics": {} if roles[one.name] == "worker" else {link: {"mac": mac} for link, mac in one.cards.items()},

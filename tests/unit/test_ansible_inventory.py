@@ -112,6 +112,12 @@ def test_contradictions_and_files_outside_of_etc_are_refused(tmp_path: Path) -> 
     assert refused_keys(tmp_path, lab(*ends, machine("c", "router"))) == ["nics"]
     assert refused_keys(tmp_path, lab(*ends, paths={"two": {"round_trip_us": 1}})) == ["paths.two"]
     assert refused_keys(tmp_path, lab(filter={"/root/.bashrc": ""})) == ["filter"]
+    for host in ends:
+        host["nics"].append({**host["nics"][0], "link": "right"})
+    assert refused_keys(tmp_path, lab(*ends)) == ["hosts[0].nics[1]", "hosts[1].nics[1]"]
+    for host in ends:
+        host["nics"][1]["vlan"] = 7
+    assert load_inventory(write(tmp_path, lab(*ends)))["hosts"] == list(ends), "VLANs are links of one card"
 
 
 @pytest.mark.parametrize(("environment", "user", "end"), [("existing", "debian", ""), ("local", "root", EXPIRY)])

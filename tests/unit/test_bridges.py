@@ -95,6 +95,6 @@ def test_a_slice_of_fabric_becomes_a_lab_with_its_cables(tmp_path: Path) -> None
 def test_machines_of_other_names_become_workers_and_are_not_mixed(tmp_path: Path) -> None:
     hosts = inventory(lab_file(fabric.machines(slice_of(("one", "two"))), "fabric"), tmp_path)
     assert {host["role"] for host in hosts.values()} == {"worker"}
-    for names in ((), ("one", "sender")):
+    for names in ((), ("one", "sender"), ("one", "One")):
         with pytest.raises(ValueError, match="machines are"):
             lab_file(fabric.machines(slice_of(names)), "fabric")

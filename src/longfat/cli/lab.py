@@ -57,7 +57,9 @@ def up(
     yes: Yes = False,
     hourly_price: Annotated[float | None, typer.Option(min=0, help="cost of an hour of the whole lab")] = None,
     currency: Annotated[str, typer.Option(help="currency of that price")] = "USD",
-    workers: Annotated[int, typer.Option(min=0, help="machines that execute runs in virtual time, and no others")] = 0,
+    workers: Annotated[
+        int, typer.Option(min=0, max=1000, help="machines that execute runs in virtual time, and no others")
+    ] = 0,
     max_hours: Hours = None,
     max_cost: Cost = None,
 ) -> None:

@@ -108,9 +108,16 @@ def _contradictions(data: dict[str, Any]) -> Iterator[tuple[Path_, str]]:
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield ("hosts",), f"two hosts have the name {name!r}"
     ends: dict[str, list[str]] = {}
-    for host in data["hosts"]:
-        for nic in host["nics"]:
+    for number, host in enumerate(data["hosts"]):
+        cards: dict[tuple[str, int | None], str] = {}
+        for place, nic in enumerate(host["nics"]):
+            path = ("hosts", number, "nics", place)
             ends.setdefault(nic["link"], []).append(host["name"])
+            for card in filter(None, (nic["mac"], nic["pci"])):
+                if (other := cards.setdefault((card, nic["vlan"]), nic["link"])) != nic["link"]:
+                    yield path, f"the card {card} leads to link {other!r} already; two links need two cards or VLANs"
+            if "tunnel" in nic and nic["tunnel"]["local"] == nic["tunnel"]["remote"]:
+                yield path, f"both ends of the tunnel have the address {nic['tunnel']['local']}"
     for link, hosts in sorted(ends.items()):
         if len(hosts) != 2 or len(set(hosts)) != 2:
             yield ("nics",), f"link {link!r} has {len(hosts)} ends on {', '.join(hosts)}; a link has two, on two hosts"

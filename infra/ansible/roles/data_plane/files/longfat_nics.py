@@ -197,7 +197,7 @@ def find(link: str, wanted: Mapping[str, Any], patience_s: float) -> str:
 
 def with_vlan(card: str, vlan: int) -> str:
     """Name of the interface for the tagged frames of ``card``."""
-    return f"{card[:10]}.{vlan}"  # 15 characters at most
+    return f"{card[-10:]}.{vlan}"  # 15 characters at most; the ends of long names differ
 
 
 def vxlan(tunnel: Mapping[str, Any]) -> tuple[str, ...]:

@@ -36,17 +36,17 @@ def inventory_of(folder: Path) -> dict[str, Any]:
     paths = {link: {key: value for key, value in of.items() if key != "tunnel"} for link, of in links.items()}
     made |= {"paths": {link: of for link, of in paths.items() if of}} if any(paths.values()) else {}
     _lay_tunnels(made["hosts"], sorted(link for link, of in links.items() if "tunnel" in of))
-    refuse(source, [Finding(_place(made, path), text) for path, text in problems_of(made)], message)
-    refuse(source, [*_shared_doors(made["hosts"])], message)
+    problems = [Finding(_place(made, path), text) for path, text in problems_of(made)]
+    refuse(source, [*problems, *_shared_doors(made["hosts"])], message)
     return made
 
 
 def _shared_doors(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield a fault for each host with the address and port of an earlier one."""
-    names: dict[tuple[str, int], str] = {}
+    names: dict[tuple[Any, Any], str] = {}
     for host in hosts:
-        other = names.setdefault((host["ssh"]["address"], host["ssh"]["port"]), host["name"])
-        if other != host["name"]:
+        door = host["ssh"].get("address"), host["ssh"]["port"]
+        if door[0] and (other := names.setdefault(door, host["name"])) != host["name"]:
             yield Finding(("hosts", host["name"], "ssh"), f"{other} has the same address and port")
 
 
@@ -96,6 +96,8 @@ def _link_findings(links: Any, hosts: Mapping[str, Any]) -> Iterator[Finding]:
     for link, of in sorted((links or {}).items()):
         if not isinstance(of, dict):
             yield Finding(("links", link), "not a mapping; allowed: round_trip_us, tunnel")
+        elif not any(link in _mapping(_mapping(host).get("nics")) for host in hosts.values()):
+            yield Finding(("links", link), "no host has an end of this link")
         elif "tunnel" in of:
             if of["tunnel"] != VXLAN:
                 yield Finding(("links", link, "tunnel"), f"{of['tunnel']!r} is unknown; allowed: {VXLAN}")
@@ -119,8 +121,15 @@ def _tunnel_end_findings(name: str, link: str, host: Mapping[str, Any]) -> Itera
         yield Finding(("hosts", name, "ssh", "address"), message)
 
 
+def _lower(nic: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a card with its addresses as Linux writes them."""
+    return {
+        key: value.lower() if key in ("mac", "pci") and isinstance(value, str) else value for key, value in nic.items()
+    }
+
+
 def _host(name: str, host: Mapping[str, Any]) -> dict[str, Any]:
-    nics = [{"link": link, **_NIC, **nic} for link, nic in sorted(host.get("nics", {}).items())]
+    nics = [{"link": link, **_NIC, **_lower(nic)} for link, nic in sorted(host.get("nics", {}).items())]
     placement = {"provider": EXISTING, "id": None} | {key: host.get(key) for key in ("location", "machine_type")}
     ssh = {**_SSH, **host.get("ssh", {})}
     return {"name": name, "role": host.get("role"), "ssh": ssh, "nics": nics, "placement": placement}

@@ -58,6 +58,7 @@ from longfat.system.store import holder
 
 ANSIBLE = INFRA / "ansible"
 KERNEL = "kernel_booted_package"
+IDLE = frozenset({"-C", "--check", "--syntax-check", "--list-hosts", "--list-tags", "--list-tasks"})  # change nothing
 LOOK = "preflight"  # tag of the tasks that check whether a machine can be prepared
 GENERATED = (PLAN, CHOSEN, GIVEN, INVENTORY, ANSIBLE_INVENTORY, KNOWN_HOSTS, STATE, f"{STATE}.backup")
 ROOT = Path(__file__).resolve().parents[5]
@@ -169,9 +170,10 @@ def provision(lab: Lab, options: Sequence[str], say: Say, confirm: Say) -> None:
     kernel = "" if workers else str(stated[-1] if stated else build_kernel(X86_64, say=say).path)
     if not workers and not stated:
         argv += ["--extra-vars", json.dumps({KERNEL: kernel})]
-    if kernel and "--check" not in options:
+    if kernel and not IDLE & {*options}:
         _run_playbook(lab, [*argv, *options, "--tags", LOOK])
-        confirm(f"{len(hosts)} machines restart, unless {Path(kernel).name} runs there already")
+        most = "up to " if any(option.startswith(("-l", "--limit")) for option in options) else ""
+        confirm(f"{most}{len(hosts)} machines restart, unless {Path(kernel).name} runs there already")
         options = [*options, "--skip-tags", LOOK]
     with tempfile.TemporaryDirectory(prefix=".provision-", dir=lab.folder) as scratch:
         if workers:
