@@ -65,9 +65,9 @@ def test_printed_lines_become_raw_files(tmp_path: Path) -> None:
     ]
     write_raw(plain(cable_spec()), lines, tmp_path, "3.37")
     row = (tmp_path / "sockets.csv").read_text().splitlines()[1]
-    assert row == "100000,stream1,0,1,0,10,45,9,1200,1200,0,0,144800,100,"
+    assert row == "100000,stream1,0,1,0,10,45,9,1200,1200,,,144800,100,"
     assert (tmp_path / "queues.csv").read_text().splitlines()[1:] == [
-        "100000,client1,client1-eth0,pfifo,7,10514,1,100,150200,0"
+        "100000,client1,client1-eth0,pfifo,7,10514,,100,150200,0"
     ]
     (flow,) = json.loads((tmp_path / "flows.json").read_text())
     assert flow["goodput_bps"] == round(8 * 36_200_000 / 3)

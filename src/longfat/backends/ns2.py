@@ -243,7 +243,7 @@ def _socket_row(spec: RunSpec, fields: Sequence[str], payload: int, cuts: dict[t
     state = CWR if cut > before else OPEN
     threshold = int(ssthresh) if cut else INFINITE_SSTHRESH
     segments = (int(cwnd), threshold, max(0, int(sent) - delivered))
-    counts = (rtt_us, rtt_us, int(again), 0, delivered * payload, delivered, "")
+    counts = (rtt_us, rtt_us, int(again), "", delivered * payload, delivered, "")
     row = (t_us, spec.flows[flow].name, stream, ESTABLISHED, state, *segments, *counts)
     return ",".join(str(field) for field in row) + "\n"
 

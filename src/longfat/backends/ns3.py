@@ -124,10 +124,11 @@ def write_raw(spec: RunSpec, lines: list[str], folder: Path, version: str) -> No
         if kind == "socket":
             sockets.append(_socket_row(spec, numbers, mss))
         elif kind == "queue":
-            t_us, link_number, end, *state = numbers
+            t_us, link_number, end, *backlog, _, packets, size = numbers  # its queue is not the one that drops
             port = by_link[2 * link_number + end]
             if port.egress.rate_bps is not None:
-                queues.append(f"{t_us},{port.node},{port.name},pfifo,{','.join(str(value) for value in state)},0\n")
+                row = (t_us, port.node, port.name, "pfifo", *backlog, "", packets, size, 0)
+                queues.append(",".join(map(str, row)) + "\n")
         elif kind == "received":
             received[spec.flows[numbers[0]].name] = (numbers[1], numbers[2])
         else:
@@ -137,9 +138,11 @@ def write_raw(spec: RunSpec, lines: list[str], folder: Path, version: str) -> No
 
 
 def _socket_row(spec: RunSpec, numbers: list[int], mss: int) -> str:
+    """Return the row of a sample, without retransmissions and losses, which the model does not count."""
     t_us, flow, stream, cwnd, ssthresh, in_flight, rtt_us, received = numbers
     segments = (cwnd // mss, min(ssthresh // mss, 2**31 - 1), in_flight // mss)
-    fields = (t_us, spec.flows[flow].name, stream, 1, 0, *segments, rtt_us, rtt_us, 0, 0, received, received // mss, "")
+    counts = (rtt_us, rtt_us, "", "", received, received // mss, "")
+    fields = (t_us, spec.flows[flow].name, stream, 1, 0, *segments, *counts)
     return ",".join(str(field) for field in fields) + "\n"
 
 

@@ -72,7 +72,7 @@ def achieved(spec: RunSpec) -> dict[str, Any]:
             "queue_kind": queue.kind if queue else None,
             "limit_packets": queue.limit_packets if queue else None,
             "delay_us": port.egress.wire_delay_ns // 1000,
-            "drops": 0,
+            "drops": None,
             "deliberate_drops": len(port.egress.drops),
         }
         interfaces.append(found | (further(queue) if queue else {}))

@@ -160,13 +160,14 @@ class Dataset:
     def sockets(self, run_id: str, flow: str | None = None) -> Columns:
         """Return the samples of the sending sockets of a flow (None: all flows) by column, in order of time.
 
-        SOCKET_COLUMNS are the keys. ``dwnd_segments`` is NaN if the congestion control has no delay window.
+        SOCKET_COLUMNS are the keys. Values that the congestion control or the simulator lacks are NaN.
         """
         if (run_id, flow) not in self._samples:
             table = self._read("sockets", columns=list(SOCKET_COLUMNS), chosen=_chosen(run_id, flow))
-            kinds = {name: _SOCKET_KINDS.get(name, np.int64) for name in SOCKET_COLUMNS}
+            found = {name: table[name].to_numpy() for name in SOCKET_COLUMNS}  # numbers with nulls are floats
+            kinds = {name: _SOCKET_KINDS.get(name, values.dtype) for name, values in found.items()}
             self._samples.clear()
-            self._samples[run_id, flow] = {name: table[name].to_numpy().astype(kind) for name, kind in kinds.items()}
+            self._samples[run_id, flow] = {name: values.astype(kinds[name]) for name, values in found.items()}
         return self._samples[run_id, flow]
 
     def queues(self, run_id: str) -> Mapping[str, Series]:

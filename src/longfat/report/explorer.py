@@ -171,9 +171,10 @@ def _capacity_mbps(spec: RunSpec) -> float | None:
 
 
 def _flow(row: Row) -> str:
-    rtt = row.get("min_rtt_us")
+    rtt, again = row.get("min_rtt_us"), row.get("retrans_segments")
     return (
-        f"{shown(row['goodput_bps'] / 1e6, 'Mb/s')}, {row.get('retrans_segments') or 0} retransmitted"
+        shown(row["goodput_bps"] / 1e6, "Mb/s")
+        + (f", {again} retransmitted" if again is not None else "")
         + (f", smallest RTT {shown(rtt / 1e3, 'ms')}" if rtt else "")
     )  # fmt: skip
 
