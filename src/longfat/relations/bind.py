@@ -272,11 +272,12 @@ def kind_of(text: str) -> str:
 def experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item]]:
     """Return the experiment of a term, and its other items. Raises RelationError if it names no experiment."""
     experiments = scope.experiments
-    items = [*term.items, *scope.where]
+    items, words = [*term.items, *scope.where], []
     for item in items:
         if item.relation is None:
             value = scope.environment.get(item.name)
             name = str(value.base) if value is not None else item.name
+            words.append((name, item))
         elif item.name == "experiment" and item.relation == "=" and len(item.values) == 1:
             name = str(scope.resolved(item.values[0]).base)
             if name not in experiments:
@@ -289,10 +290,11 @@ def experiment_of(term: Term, scope: Scope) -> tuple[SweptExperiment, list[Item]
             return experiments[name], [other for other in items if other is not item]
     if len(experiments) == 1:
         return next(iter(experiments.values())), items
-    words = [item for item in term.items if item.relation is None]
-    if not words:
-        raise RelationError(f"{term.metric} names no experiment; allowed: {', '.join(experiments)}", term.column)
-    raise unknown_at("experiment", words[0].name, experiments, words[0].column)
+    known = {value for one in experiments.values() for values in one.factors.values() for value in values}
+    for name, item in words:
+        if name not in known:
+            raise unknown_at("experiment", name, experiments, item.column)
+    raise RelationError(f"{term.metric} names no experiment; allowed: {', '.join(experiments)}", term.column)
 
 
 def _require_clear(experiment: SweptExperiment, item: Item) -> None:
