@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from longfat.metrics.quantities import Selection
 from longfat.relations.bind import (
@@ -22,7 +23,7 @@ from longfat.relations.bind import (
 )
 from longfat.relations.limits import Limits
 from longfat.relations.nodes import Expression, terms_of
-from longfat.relations.tree import bounds_of, check, selections
+from longfat.relations.tree import bounds_of, check, require_one_unit, selections
 from longfat.study.study import Study
 
 
@@ -72,6 +73,8 @@ class Relation:
         unused = {item.name: item for item in self.where if item.relation and item.name not in ("flow", "experiment")}
         for scope in self.scopes(study):
             found = True
+            for left, right in pairwise(self.sides):
+                require_one_unit(left, right)
             for comparison in self.comparisons:
                 check(comparison.of, scope)
                 _require_open(comparison, scope)

@@ -141,8 +141,19 @@ def check(node: Expression, scope: Scope) -> None:
             check_factor(node.factor, term, scope, node.column)
     if isinstance(node, Spread) and len(inner_scopes(node, scope)) < LEAST_COMPARED:
         raise RelationError(f"alike compares values of {node.factor!r}; these conditions leave one", node.column)
+    if isinstance(node, Gain) or (isinstance(node, Binary) and node.operator in "+-"):
+        require_one_unit(node.left, node.right)
     if isinstance(node, Rank):
         _check_ranked(node, scope)
+
+
+def require_one_unit(left: Expression, right: Expression) -> None:
+    """Raise RelationError if both sides are measured, and in different units."""
+    one, other = (unit(side).replace("points", "%") for side in (left, right))
+    plain = metric_behind(left) and metric_behind(right)  # so that no unit is a unit, not an unknown one
+    if one != other and (plain or (one and other)):
+        message = f"{one or 'a number without unit'} and {other or 'a number without unit'} cannot be compared or added"
+        raise RelationError(message, terms_of(right)[0].column)
 
 
 def metric_behind(left: Expression) -> Metric | None:
