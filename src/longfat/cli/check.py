@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from longfat.cli.console import WARNING, Output, say
 from longfat.cli.options import MaybeStudy
+from longfat.cli.outcome import refuse
 from longfat.cli.study import find_study, require_effects
 from longfat.data.study_folder import StudyFolder
 from longfat.figures import KINDS
@@ -48,6 +49,9 @@ def check(
     trust: Annotated[bool, typer.Option("--trust", help="let the study's programs run with your rights")] = False,
 ) -> bool | int:
     """Check manifest, claims, headlines and figures of a study, and name every problem."""
+    if schema or keys:
+        other = {"STUDY": study, "--trust": trust, "--keys": keys and schema, "--json": keys and out.as_json}
+        refuse(other, f"{'a schema is' if schema else 'tables are'} printed")
     if schema:
         sys.stdout.write(json.dumps(schema_of(schema), indent=2) + "\n")
         return True

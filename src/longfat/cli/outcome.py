@@ -36,18 +36,24 @@ def command_of(function: Function) -> Callable[..., None]:
     console, *parameters = signature.parameters.values()
     from longfat.cli.console import Screen  # slow to import
 
-    kind: Any = Screen if issubclass(Screen, console.annotation) else console.annotation
-    has_result = "as_json" in inspect.signature(kind).parameters
+    screen: Any = Screen if issubclass(Screen, console.annotation) else console.annotation
+    has_result = "as_json" in inspect.signature(screen).parameters
 
-    def command(as_json: bool = False, silent: bool = False, **given: Any) -> None:
+    def command(context: typer.Context, as_json: bool = False, silent: bool = False, **given: Any) -> None:
         settings = {"as_json": as_json, "silent": silent} if has_result else {}
-        answer = _answer(lambda: function(kind(**settings), **given))
+
+        def call() -> bool | int | None:
+            _require_values(context, given)
+            return function(screen(**settings), **given)
+
+        answer = _answer(call)
         raise typer.Exit(RUNS_NOT_VALID if answer is False else 0 if answer is None or answer is True else answer)
 
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters.insert(0, inspect.Parameter("context", kind, annotation=typer.Context))
     if has_result:
-        either = inspect.Parameter.POSITIONAL_OR_KEYWORD
         for name, annotation in (("as_json", Json), ("silent", Quiet)):
-            parameters.append(inspect.Parameter(name, either, default=False, annotation=annotation))
+            parameters.append(inspect.Parameter(name, kind, default=False, annotation=annotation))
     command.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     command.__doc__ = function.__doc__
@@ -70,6 +76,15 @@ def refuse(given: Mapping[str, object], why: str) -> None:
     """Raise StudyError if an option has a value, other than None, False or "", that would have no effect."""
     if names := [name for name, value in given.items() if value not in (None, False, "")]:
         raise StudyError(f"no effect here: {why}", where=", ".join(names))
+
+
+def _require_values(context: typer.Context, given: Mapping[str, object]) -> None:
+    """Raise StudyError with every option that is given without a value, such as ``--only ""``."""
+    empty = [name for name, value in given.items() if isinstance(value, str) and not value.strip(", ")]
+    names = [name for name in empty if str(context.get_parameter_source(name)).endswith("COMMANDLINE")]
+    if names:
+        where = ", ".join(one.opts[0] for one in context.command.params if one.name in names)
+        raise StudyError("is empty", where=where, hint="give a value, or leave it out")
 
 
 def _answer(call: Callable[[], bool | int | None]) -> bool | int | None:

@@ -97,6 +97,10 @@ def repeat_sample(
     ``budget`` is in seconds of wall time. In the order drawn, runs are left out that do not fit into the rest of it, by
     the plan's model: a row's own seconds decide nothing. The result is also False if no run fits.
     """
+    try:
+        sample_of((), wanted, seed)
+    except ValueError as error:
+        raise StudyError(str(error), where="--sample") from error
     known = known_baselines()
     folders = [find_study(name)] if name else studies_with_evidence()
     since = since_parent(repository_root(), folders[0].name if name else None)
@@ -107,10 +111,7 @@ def repeat_sample(
         out.result(seed=seed, evidence=0, sample=0, identical=0, differing=[])
         return not gone
     new = [one for one in kept if since and (one.folder.name, one.row.line()) in since.new]
-    try:
-        drawn = _drawn(kept, new, wanted, seed)
-    except ValueError as error:
-        raise StudyError(str(error), where="--sample") from error
+    drawn = _drawn(kept, new, wanted, seed)
     sample = drawn if budget is None else within(drawn, budget * job_count(jobs))
     if new:
         fresh = sum(one in new for one in sample)

@@ -22,6 +22,8 @@ from longfat.relations.headlines import JudgedHeadline
 from longfat.relations.outcomes import WORDS
 from longfat.report.findings import GLYPHS, headline_counts, headline_rows, sentence
 from longfat.report.forest import by_section
+from longfat.study.catalog.stacks import STACKS
+from longfat.study.schema.names import require
 from longfat.system.errors import StudyError
 
 BAR = 48  # columns of a study's bar
@@ -29,6 +31,8 @@ BAR = 48  # columns of a study's bar
 
 def verdicts(out: Output, studies: Studies = None, stack: Stack = None, every: EveryClaim = False) -> None:
     """Print the verdicts by the committed evidence: the claims of named studies, or a line for each study."""
+    if stack is not None:
+        require("stack", stack, STACKS, "--stack")
     committed = studies_with_evidence()
     shown = [study for study in every_study() if study in committed or not study.name.startswith("_")]
     folders = [find_study(name) for name in studies or ()] or shown
