@@ -82,8 +82,9 @@ def test_options_make_a_sound_study_with_a_run_for_each_point(
 
 def test_every_faulty_option_is_named_at_once(root: Path) -> None:
     given = {"rate": "30", "rtt": "4 mbit", "buffer": "much", "queue": "pfifo,cdl", "loss": "some", "duration": "3"}
-    found = refused(lambda: read_trial(["cubc", "absent.c", "cubic", "cubic"], given, 1, False, 1, root))
-    places = ["--rate", "--rtt", "--loss", "--buffer", "--duration", "--queue", "ALGORITHM", "absent.c", "ALGORITHM"]
+    found = refused(lambda: read_trial(["cubc", "absent.c", "cubic", "cubic"], given, 17, False, 0, root))
+    places = ["--rate", "--rtt", "--loss", "--buffer", "--duration", "--queue", "--flows", "--repetitions"]
+    places += ["ALGORITHM", "absent.c", "ALGORITHM"]
     assert [problem.file for problem in found] == places
 
 

@@ -47,7 +47,7 @@ def backends_that(suit: Callable[[Traits], bool]) -> tuple[str, ...]:
 
 def require_backend(name: str) -> None:
     """Raise StudyError, with the allowed names, on an unknown ``name``."""
-    require("backend", name, sorted(MODULES))
+    require("backend", name, sorted(MODULES), "--backend")
 
 
 def traits_of(name: str) -> Traits:

@@ -25,13 +25,13 @@ from longfat.cli.options import Budget, InResults, Jobs, Target
 from longfat.cli.outcome import expect, refuse
 from longfat.cli.paths import repository_root, study_path
 from longfat.cli.run import execute_runs
-from longfat.cli.sample import print_mismatches, repeat, repeat_sample, rows_that_count
+from longfat.cli.sample import print_mismatches, repeat, repeat_sample, require_sample, rows_that_count
 from longfat.cli.study import find_study, known_baselines
 from longfat.execute.record.bundle import SUMS, is_measured, run_folder_name
 from longfat.execute.record.verify import read_record
 from longfat.execute.results import open_results
 from longfat.spec.runspec import CapturePoint, RunSpec
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import RigError, StudyError, all_of
 
 NOT_COMPARED = "run.json"  # start time and duration of the run
 SHARE = "1%"  # share of a study's evidence, at least 20 runs
@@ -53,13 +53,21 @@ def again(
 ) -> bool:
     """Repeat a run and compare it byte by byte; or repeat a sample of the evidence of a study, or of all studies."""
     if sample is None and target is not None and not _is_study(target):
-        refuse({"--sample-seed": sample_seed, "--budget": budget, "--jobs": jobs}, "one run is repeated")
-        refuse({"--at": None if capture else at}, "without --capture nothing is captured")
-        found = find_run(target, results)
+        *_, found = all_of(
+            lambda: refuse({"--sample-seed": sample_seed, "--budget": budget, "--jobs": jobs}, "one run is repeated"),
+            lambda: refuse({"--at": None if capture else at}, "without --capture nothing is captured"),
+            lambda: find_run(target, results),
+        )
         return capture_run(found, at or "sender", out) if capture else repeat_run(found, out)
-    refuse({"--capture": capture, "--at": at, "--results": results}, "a sample of the evidence is repeated")
-    seed = 1 if sample_seed is None else sample_seed
-    same = repeat_sample(target, sample or SHARE, seed, seconds_of(budget), jobs, out)
+    *_, seconds = all_of(
+        lambda: refuse(
+            {"--capture": capture, "--at": at, "--results": results}, "a sample of the evidence is repeated"
+        ),
+        lambda: require_sample(sample or SHARE),
+        lambda: target is None or find_study(target),
+        lambda: seconds_of(budget),
+    )
+    same = repeat_sample(target, sample or SHARE, 1 if sample_seed is None else sample_seed, seconds, jobs, out)
     return expect(same, "some runs differ from the evidence: its verdicts are unverified")
 
 

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,7 @@ from longfat.plan import build_plan
 from longfat.spec.runspec import RunSpec
 from longfat.study.load import load_study
 from longfat.study.schema.names import require
-from longfat.system.errors import RigError
+from longfat.system.errors import RigError, all_of
 from longfat.system.text import sentence
 
 NONE = "none"
@@ -100,8 +101,7 @@ def bench(
     repeats: Annotated[int, typer.Option(min=1, help="executions of each run; the fastest one counts")] = 3,
 ) -> None:
     """Measure the speed of runs on this machine, compared with simulators."""
-    named = _chosen("--cases", ids(cases), CASES)
-    others = _chosen("--peers", ids(peers), PEERS)
+    named, others = all_of(lambda: _chosen("--cases", ids(cases), CASES), lambda: _chosen("--peers", ids(peers), PEERS))
     progress = Screen(stderr=True)
     rows: list[Timing] = []
     notes = [HOST] if "host" in others else []
@@ -187,8 +187,7 @@ def _chosen(option: str, given: Sequence[str], known: Mapping[str, object]) -> l
     """Return the ids that an option names: all by default, none for ``none``. Raises StudyError for an unknown id."""
     if tuple(given) == (NONE,):
         return []
-    for name in given:
-        require("id", name, (*known, NONE), option)
+    all_of(*(partial(require, "id", name, (*known, NONE), option) for name in given))
     return [name for name in known if not given or name in given]
 
 

@@ -87,7 +87,7 @@ def _problems(folder: StudyFolder, raised: bool) -> tuple[Problem, ...]:
     except StudyError as error:
         if raised:
             raise
-        return error.problems or (Problem(error.where or "", None, "", error.message, error.hint),)
+        return error.listed
     return ()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Annotated
@@ -25,11 +26,11 @@ from longfat.execute.results import open_results
 from longfat.plan.lockfile import read_lock
 from longfat.relations.evaluate import Grounds
 from longfat.relations.judge import judge
-from longfat.report.card.card import Card, candidate, measure_card, read_cards, write_card
+from longfat.report.card.card import Card, candidate, measure_card, read_cards, require_algorithm, write_card
 from longfat.report.card.document import FILE, CardDocument, card_document
 from longfat.report.card.page import draw_card, draw_matrix, matrix_text, report_of
 from longfat.report.report import write_report
-from longfat.system.errors import StudyError
+from longfat.system.errors import StudyError, all_of
 from longfat.system.files import write_whole
 
 STUDY = "bcp133"
@@ -57,9 +58,7 @@ def evaluate(
     results: Results = None,
 ) -> bool:
     """Test an algorithm against RFC 9743 (BCP 133), or against BBR's draft, and draw its report card."""
-    folder = find_study(against)
-    if not folder.has(FILE):
-        raise StudyError(f"{against!r} has no {FILE}", hint="give a study with a report card: bcp133, bbr-draft")
+    folder, *_ = all_of(partial(_with_card, against), *(partial(require_algorithm, one) for one in algorithms or ()))
     home = results_path(folder, results)
     document = card_document(folder)
     candidates = [candidate(folder, one, home / "own") for one in algorithms or ()]  # before any run
@@ -79,6 +78,15 @@ def evaluate(
     valid = all(card.valid == card.planned for card in new)
     out.result(valid=valid, cards=[dataclasses.asdict(card) for card in new or cards])
     return expect(valid, "some runs failed or are invalid; the card counts them")
+
+
+def _with_card(against: str) -> StudyFolder:
+    """Return the study of a document. Raises StudyError."""
+    folder = find_study(against)
+    if not folder.has(FILE):
+        hint = "give a study with a report card: bcp133, bbr-draft"
+        raise StudyError(f"{against!r} has no {FILE}", where="--against", hint=hint)
+    return folder
 
 
 def in_order(cards: Mapping[str, Card]) -> list[Card]:

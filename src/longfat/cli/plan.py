@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longfat.backends.registry import DEFAULT_BACKEND, open_backend, require_backend, traits_of
+from longfat.backends.registry import DEFAULT_BACKEND, open_backend, traits_of
 from longfat.backends.testbed.folder import lab_folder
 from longfat.cli.console import Output, say
 from longfat.cli.options import BackendName, Jobs, On, Only, Profile, Seed, Stack, Study
@@ -31,6 +31,7 @@ from longfat.study.profiles import thinned
 from longfat.study.study import Point, SweptExperiment
 from longfat.study.study import Study as Manifest
 from longfat.study.traffic import SECTIONS
+from longfat.system.errors import all_of
 
 WIDTH = 100  # most columns, for legibility
 
@@ -50,10 +51,11 @@ def plan(
     ] = False,
 ) -> None:
     """Print a study's factors, fixed settings, exclusions and cost; write nothing, and need no kernel or image."""
-    folder, choices = chosen(study, profile, only, stack, seed)
-    require_backend(backend)
-    refuse({"--on": None if traits_of(backend).lab else on}, f"backend {backend} needs no lab")
-    refuse({"--jobs": jobs if expanded else None}, "--expanded prints no cost")
+    (folder, choices), *_ = all_of(
+        lambda: chosen(study, profile, only, stack, seed),
+        lambda: refuse({"--on": None if traits_of(backend).lab else on}, f"backend {backend} needs no lab"),
+        lambda: refuse({"--jobs": jobs if expanded else None}, "--expanded prints no cost"),
+    )
     made = resolve(folder, choices, {"backend": backend})
     planned = _planned(folder.study, made)
     if expanded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from longfat.backends.protocol import Backend
@@ -24,7 +25,7 @@ from longfat.execute.results import open_results
 from longfat.execute.study import execute
 from longfat.plan import Plan
 from longfat.plan.lockfile import write_lock
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import RigError, StudyError, all_of
 from longfat.system.events import EventSink
 
 
@@ -41,11 +42,12 @@ def reproduce(
     watch: Watch = False,
 ) -> bool:
     """Run the missing runs of a study, judge its claims, draw its figures and write the report."""
-    folder, choices = chosen(study, profile, only, stack)
+    asked = ids(backend or "")
+    (folder, choices), *_ = all_of(
+        lambda: chosen(study, profile, only, stack), *(partial(require_backend, name) for name in asked)
+    )
     folder.check()  # before hours of runs
-    names = tuple(dict.fromkeys(ids(backend or "") or folder.header.backends or (DEFAULT_BACKEND,)))
-    for name in names:
-        require_backend(name)
+    names = tuple(dict.fromkeys(asked or folder.header.backends or (DEFAULT_BACKEND,)))
     if len(names) > 1 and not folder.header.backends:
         hint = f"name one, or write `backends: [{', '.join(names)}]` into study.yaml, which makes them a factor"
         raise StudyError("the study does not compare backends", where="--backend", hint=hint)

@@ -38,7 +38,7 @@ from longfat.plan.lockfile import write_lock
 from longfat.relations.firsts import keep_first
 from longfat.study.catalog.stacks import kernel_of_stack
 from longfat.system.cache import cache_folder
-from longfat.system.errors import RigError, StudyError
+from longfat.system.errors import RigError, StudyError, all_of
 from longfat.system.events import Event, EventSink, Kind, Level
 from longfat.system.identity import KernelSource
 
@@ -78,8 +78,9 @@ def run(
     watch: Watch = False,
 ) -> bool:
     """Write the lock of a study and execute the runs that have no valid record."""
-    folder, choices = chosen(study, profile, only, stack, seed)
-    machine = machine_of(backend, jobs, on)
+    (folder, choices), machine = all_of(
+        lambda: chosen(study, profile, only, stack, seed), lambda: machine_of(backend, jobs, on)
+    )
     summary = execute_study(folder, choices, machine, results_path(folder, results, backend), out, watched=watch)
     out.result(**vars(summary))
     return expect(summary.failed == 0, "some runs failed; `./just show RUN` prints the reasons")

@@ -86,6 +86,14 @@ class Mismatch:
     backend: str
 
 
+def require_sample(wanted: str) -> None:
+    """Raise StudyError unless it is the size of a sample."""
+    try:
+        sample_of((), wanted, 1)
+    except ValueError as error:
+        raise StudyError(str(error), where="--sample") from error
+
+
 def repeat_sample(
     name: str | None, wanted: str, seed: int, budget: float | None, jobs: int | None, out: Output
 ) -> bool:
@@ -97,10 +105,6 @@ def repeat_sample(
     ``budget`` is in seconds of wall time. In the order drawn, runs are left out that do not fit into the rest of it, by
     the plan's model: a row's own seconds decide nothing. The result is also False if no run fits.
     """
-    try:
-        sample_of((), wanted, seed)
-    except ValueError as error:
-        raise StudyError(str(error), where="--sample") from error
     known = known_baselines()
     folders = [find_study(name)] if name else studies_with_evidence()
     since = since_parent(repository_root(), folders[0].name if name else None)

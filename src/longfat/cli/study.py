@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -16,9 +17,9 @@ from longfat.data.study_folder import CLAIMS, MANIFEST, StudyFolder, studies_in
 from longfat.evidence.baselines import FOLDER, Baseline, read_baselines
 from longfat.plan import Plan, build_plan
 from longfat.plan.stated import without_effect
-from longfat.study.catalog.stacks import kernel_of_stack
-from longfat.study.schema.names import Finding, unknown
-from longfat.system.errors import StudyError
+from longfat.study.catalog.stacks import STACKS, kernel_of_stack
+from longfat.study.schema.names import Finding, require, unknown
+from longfat.system.errors import StudyError, all_of
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,21 @@ def chosen(
     name: str, profile: str, only: str, stack: str | None, seed: int | None = None
 ) -> tuple[StudyFolder, Choices]:
     """Return a study and the selected part of it. Raises StudyError."""
-    folder, choices = find_study(name), Choices(profile, ids(only), stack, seed)
-    folder.experiments_named(choices.only)
+    choices = Choices(profile, ids(only), stack, seed)
+
+    def study() -> StudyFolder:
+        folder = find_study(name)
+        folder.experiments_named(choices.only)
+        return folder
+
+    folder, _ = all_of(study, partial(require_stack, stack))
     return folder, choices
+
+
+def require_stack(stack: str | None) -> None:
+    """Raise StudyError, with the allowed names, on an unknown stack."""
+    if stack is not None:
+        require("stack", stack, STACKS, "--stack")
 
 
 def known_baselines() -> list[Baseline]:

@@ -25,6 +25,7 @@ from longfat.system.trust import agree
 QUEUES = ("pfifo", "bfifo", "codel", "fq_codel", "fq", "pie", "fq_pie")
 """The kinds of queue that need no setting except a limit."""
 TOGETHER = "together"  # the metric of several flows: their goodput while all send
+MOST_FLOWS, MOST_REPETITIONS = 16, 100
 PORT = 4432  # before the port of the first program
 FASTER = 10  # hosts send at this multiple of the largest rate, up to the fastest: packets wait in the bottleneck
 # Values that stand for faulty ones, so that the other faults are found.
@@ -104,10 +105,14 @@ def read_trial(
         Problem("--queue", None, "", *unknown("queue", name, QUEUES)) for name in path["queue"] if name not in QUEUES
     ]
     path["queue"] = tuple(name for name in path["queue"] if name in QUEUES) or QUEUES[:1]
+    for option, number, most in (("flows", flows, MOST_FLOWS), ("repetitions", repetitions, MOST_REPETITIONS)):
+        if not 1 <= number <= most:
+            problems.append(Problem(f"--{option}", None, "", f"{number} is out of range; allowed: 1 to {most}"))
     faults = {one: list(faults_of(one)) for one in algorithms}
     problems += (problem for found in faults.values() for problem in found)
     sound = tuple(one for one in algorithms if not faults[one]) or ("reno",)
-    trial = Trial(sound, path, flows, together, durations[0], repetitions)
+    some, times = max(1, min(flows, MOST_FLOWS)), max(1, min(repetitions, MOST_REPETITIONS))
+    trial = Trial(sound, path, some, together, durations[0], times)
     if len(trial.names) < len(sound):
         problems.append(Problem("ALGORITHM", None, "", "two algorithms have the same name", "name each once"))
     write_trial(trial, folder.name, folder)

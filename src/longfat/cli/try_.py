@@ -24,7 +24,7 @@ from longfat.cli.options import BackendName, Jobs, algorithms_and_files
 from longfat.cli.outcome import expect
 from longfat.cli.run import Machine, results_path, run_study
 from longfat.cli.study import Choices
-from longfat.cli.trial import QUEUES, TOGETHER, Trial, read_trial, write_trial
+from longfat.cli.trial import MOST_FLOWS, MOST_REPETITIONS, QUEUES, TOGETHER, Trial, read_trial, write_trial
 from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, Run, load_dataset
@@ -53,10 +53,10 @@ def try_(
     buffer: Annotated[str, typer.Option(help="limit of its queue, such as 1bdp, 100 (packets), 150kB or 30ms")] = "",
     queue: Annotated[str, typer.Option(help=f"kind of its queue: {', '.join(QUEUES)}")] = "pfifo",
     loss: Annotated[str, typer.Option(help="share of packets lost at random, such as 0.1%")] = "",
-    flows: Annotated[int, typer.Option(min=1, max=16, help="flows of each algorithm")] = 1,
+    flows: Annotated[int, typer.Option(help=f"flows of each algorithm, 1 to {MOST_FLOWS}")] = 1,
     together: Annotated[bool, typer.Option("--together", help="all algorithms compete on one path")] = False,
     duration: Annotated[str, typer.Option(help="length of a run, in virtual time")] = "10s",
-    repetitions: Annotated[int, typer.Option(min=1, max=100, help="runs of each point")] = 1,
+    repetitions: Annotated[int, typer.Option(help=f"runs of each point, 1 to {MOST_REPETITIONS}")] = 1,
     as_study: Annotated[str, typer.Option(help="keep it as a study with this name, under experiments/")] = "",
     backend: BackendName = DEFAULT_BACKEND,
     jobs: Jobs = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from longfat.cli.console import COLOURS, WARNING, Output, say
 from longfat.cli.options import EveryClaim, Stack, Studies
-from longfat.cli.study import every_study, find_study, known_baselines
+from longfat.cli.study import every_study, find_study, known_baselines, require_stack
 from longfat.data.study_folder import StudyFolder
 from longfat.evidence.criteria import YOUNGER
 from longfat.evidence.judged import Evidenced, evidence_of, without_runs
@@ -22,20 +23,17 @@ from longfat.relations.headlines import JudgedHeadline
 from longfat.relations.outcomes import WORDS
 from longfat.report.findings import GLYPHS, headline_counts, headline_rows, sentence
 from longfat.report.forest import by_section
-from longfat.study.catalog.stacks import STACKS
-from longfat.study.schema.names import require
-from longfat.system.errors import StudyError
+from longfat.system.errors import StudyError, all_of
 
 BAR = 48  # columns of a study's bar
 
 
 def verdicts(out: Output, studies: Studies = None, stack: Stack = None, every: EveryClaim = False) -> None:
     """Print the verdicts by the committed evidence: the claims of named studies, or a line for each study."""
-    if stack is not None:
-        require("stack", stack, STACKS, "--stack")
+    _, *named = all_of(partial(require_stack, stack), *(partial(find_study, name) for name in studies or ()))
     committed = studies_with_evidence()
     shown = [study for study in every_study() if study in committed or not study.name.startswith("_")]
-    folders = [find_study(name) for name in studies or ()] or shown
+    folders: list[StudyFolder] = named or shown
     known = known_baselines()
     found = {}
     for folder in folders:

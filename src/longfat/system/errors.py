@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 class LongfatError(Exception):
@@ -42,7 +44,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        text = f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+        text = ": ".join(part for part in (place, self.key, self.message) if part)
         return f"{text} ({self.hint})" if self.hint else text
 
 
@@ -67,6 +69,27 @@ class StudyError(LongfatError):
         if len(problems) > SHOWN_PROBLEMS:
             listing += f"\n  and {len(problems) - SHOWN_PROBLEMS} more"
         super().__init__(message + listing, where=where, hint=hint)
+
+    @property
+    def listed(self) -> tuple[Problem, ...]:
+        """The problems; the error itself if it has no list."""
+        return self.problems or (Problem(self.where or "", None, "", self.message, self.hint),)
+
+
+def all_of(*checks: Callable[[], Any]) -> list[Any]:
+    """Return the results of independent checks. Raises StudyError with the problems of all that fail."""
+    results, errors = [], []
+    for check in checks:
+        try:
+            results.append(check())
+        except StudyError as error:
+            errors.append(error)
+    problems = tuple(dict.fromkeys(one for error in errors for one in error.listed))
+    if len(errors) > 1 and len(problems) > 1:
+        raise StudyError(f"{len(problems)} problems", problems=problems)
+    if errors:
+        raise errors[0]
+    return results
 
 
 class RigError(LongfatError):

@@ -193,13 +193,17 @@ _CANDIDATE = re.compile(r'\{cca: "\$\{algorithm\}"\}')
 QLOG = "send.qlog"
 
 
+def require_algorithm(given: str) -> None:
+    """Raise StudyError for an unknown algorithm or a faulty file."""
+    if problems := tuple(faults_of(given)):
+        raise StudyError("the algorithm cannot be evaluated", problems=problems)
+
+
 def candidate(folder: StudyFolder, given: str, home: Path) -> tuple[str, StudyFolder]:
     """Return the name of an algorithm, given as a name or C file, and the study with this candidate.
 
-    Raises StudyError for an unknown algorithm or a faulty file.
+    Raises StudyError for a study that the candidate makes faulty.
     """
-    if problems := tuple(faults_of(given)):
-        raise StudyError("the algorithm cannot be evaluated", problems=problems)
     path = Path(given)
     if path.is_dir():
         name = path.resolve().name
