@@ -106,6 +106,21 @@ def test_results_that_lack_a_step_or_were_changed_are_not_packed(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["figures/more.csv", "dataset/.kept", "figures/\udcff.png", "checksums/more/link"])
+def test_of_results_a_package_takes_plain_visible_files_only(
+    finished: tuple[Path, StudyFolder], tmp_path: Path, name: str
+) -> None:
+    results, folder = finished
+    odd = results / name
+    odd.parent.mkdir(exist_ok=True)
+    odd.write_bytes(b"x") if name[-3:] in ("ept", "png") else odd.symlink_to("/etc/hostname")
+    try:
+        with pytest.raises(StudyError, match=r"a package (takes|has)"):
+            pack(results, folder, ROOT, tmp_path / "no.zip")
+    finally:
+        odd.unlink()
+
+
 def test_a_file_that_git_ignores_is_not_packed(tmp_path: Path) -> None:
     study = tmp_path / "experiments/small"
     for name in ("study.yaml", "tables/one.csv", "tables/one.csv.orig", "captures/all.pcap", "new.csv"):

@@ -256,21 +256,24 @@ def _ignored(study: Path, repository: Path) -> set[Path]:
 def _copy_plain(source: Path, target: Path, ignored: Collection[Path]) -> None:
     target.mkdir()
     for path in sorted(path for path in source.iterdir() if path.name[0] != "." and path.name != "__pycache__"):
-        kind = path.lstat().st_mode
         if source.resolve() / path.name in ignored:
             continue
-        if stat.S_ISDIR(kind):
+        if stat.S_ISDIR(_require_plain(path)):
             _copy_plain(path, target / path.name, ignored)
-        elif stat.S_ISREG(kind):
-            if (size := path.stat().st_size) > MOST_BYTES:
-                message = (
-                    f"the file has {size >> 20} MiB; a package takes files of a study up to {MOST_BYTES >> 20} MiB"
-                )
-                raise StudyError(message, where=str(path), hint="make it smaller, or move it out of the study")
-            shutil.copyfile(path, target / path.name)
-        else:
-            message = "a package takes files and folders only, and this is a link, a pipe or a device"
-            raise StudyError(message, where=str(path), hint="replace it by a file, or move it out of the study")
+            continue
+        if (size := path.stat().st_size) > MOST_BYTES:
+            message = f"the file has {size >> 20} MiB; a package takes files of a study up to {MOST_BYTES >> 20} MiB"
+            raise StudyError(message, where=str(path), hint="make it smaller, or move it out of the study")
+        shutil.copyfile(path, target / path.name)
+
+
+def _require_plain(path: Path) -> int:
+    """Return the mode of a file or folder. Raises StudyError for anything else, and for a name that is not text."""
+    mode = path.lstat().st_mode
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)) or not path.name.isprintable():
+        message = "a package takes files and folders with printable names, and no link, pipe or device"
+        raise StudyError(message, where=repr(str(path))[1:-1], hint="replace it by a file, or move it elsewhere")
+    return mode
 
 
 def _parts(results: Path, study: Path, repository: Path) -> Iterator[Part]:
@@ -279,6 +282,10 @@ def _parts(results: Path, study: Path, repository: Path) -> Iterator[Part]:
     for root, place, names in ((results, "results/", _RESULTS), (repository, "", _REPOSITORY)):
         for name, what in names.items():
             if (root / name).exists():
+                for path in (root / name, *(root / name).rglob("*")) if root == results else ():
+                    _require_plain(path)
+                    if path.name[0] == ".":
+                        raise StudyError("a package has no hidden file", where=str(path), hint="move it elsewhere")
                 yield Part(f"{place}{name}", what, root / name)
 
 
