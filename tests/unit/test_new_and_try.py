@@ -13,12 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from manifests import refused
+from tables_in_memory import flow_row, run, tables
 from typer.testing import CliRunner
 
 from longfat.cli import app
 from longfat.cli.study import Choices, require_effects, resolve
 from longfat.cli.trial import QUEUES, read_trial
+from longfat.cli.try_ import rate_together
 from longfat.data.study_folder import StudyFolder
+from longfat.metrics.quantities import Selection, metric_of_run
 from longfat.study.load import load_study
 from longfat.study.traffic.own import PROGRAM
 
@@ -125,6 +128,15 @@ def test_a_trial_prints_curves_and_a_table_and_can_be_kept_as_a_study(root: Path
     assert call("try", "reno", "--as-study", "kept")[0] == 2, "a study that is there is not written over"
     assert call("try", "reno", "--as-study", "try")[0] == call("new", "fill")[0] == 2, "their results are others'"
     assert [folder.name for folder in (root / "experiments").iterdir()] == ["kept"]
+
+
+def test_the_rates_of_flows_add_up_to_their_rate_together() -> None:
+    ends, one = {"long": 9, "short": 4}, run("a")
+    samples = [(1e6 * t, flow, 0, 0, 1, 1, 1e6 * t**2) for flow, end in ends.items() for t in range(1, end)]
+    dataset = tables([one], samples={"a": samples})
+    vars(dataset)["flows"] = {"a": tuple(flow_row(flow, 1.0, until_s=end) for flow, end in ends.items())}
+    whole = metric_of_run(dataset, one, Selection("together", "two"))
+    assert sum(rate_together(dataset, flow, one) for flow in ends) == pytest.approx(whole)
 
 
 def test_a_new_study_is_sound_without_a_warning(root: Path) -> None:

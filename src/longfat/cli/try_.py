@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -29,8 +29,9 @@ from longfat.data.study_folder import StudyFolder
 from longfat.dataset.build import build_dataset
 from longfat.dataset.load import Dataset, Run, load_dataset
 from longfat.execute.results import open_results
-from longfat.metrics.data import NoValue
+from longfat.metrics.data import NoValue, RunData
 from longfat.metrics.quantities import Selection, metric_of_run
+from longfat.metrics.together import rates_mbps
 from longfat.report.numbers import shown
 from longfat.spec.units import Duration
 from longfat.study.study import Study
@@ -142,8 +143,6 @@ MOST = 6  # most curves of a quantity; the page has all
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 LABEL = 40  # most characters of a curve's name
 _SINCE_US = 2_000_000.0  # start of the mean utilisation, after slow start, but not after half of the run
-_OF_A_FLOW = ("goodput", "retransmissions")
-_Columns = Mapping[str, Selection | None]
 
 Numbers = npt.NDArray[np.float64]
 Curves = dict[str, dict[str, Numbers]]  # by quantity, then by run and flow
@@ -160,7 +159,7 @@ def print_curves(dataset: Dataset, names: Mapping[str, str], console: Console) -
             for row, line in enumerate(lines_of(values, top)):
                 label = name[:width] if row == ROWS - 1 else ""
                 say(console, f"  {label:<{width}}  {line}".rstrip())
-    end = f"{end_s:.0f} s"
+    end = f"{end_s:.3g} s"
     say(console, f"  {'':<{width}}  0{end:>{WIDTH - 1}}")
     if (most := max(map(len, curves.values()), default=0)) > MOST:
         say(console, f"  the first {MOST} of {most} curves; the page has all")
@@ -219,33 +218,42 @@ def table_of(dataset: Dataset, names: Mapping[str, Sequence[Run]], length_us: in
 
     Goodput of several flows is what they carry while all send: after their ends each empties its buffer alone.
     """
-    columns: _Columns = {
-        "goodput\nMb/s": Selection("goodput", ""),
-        "utilisation\n%": Selection("utilisation", "", parameters={"since": min(_SINCE_US, length_us / 2)}),
-        "queueing\ndelay ms": None,
-        "retrans-\nmissions": Selection("retransmissions", ""),
-        "Jain's\nindex": Selection("jain", ""),
-    }
+
+    def of(metric: str, **parameters: float) -> Callable[[Run], float]:
+        return lambda run: metric_of_run(dataset, run, Selection(metric, "", parameters=parameters))
+
     table = Table("", box=SIMPLE_HEAD)
-    for column in columns:
+    for column in ("goodput\nMb/s", "utilisation\n%", "queueing\ndelay ms", "retrans-\nmissions", "Jain's\nindex"):
         table.add_column(column, justify="right")
+    used, delay = of("utilisation", since=min(_SINCE_US, length_us / 2)), partial(_mean_delay, dataset)
     for name, runs in names.items():
         flows = [row["flow"] for row in dataset.flows.get(runs[0].run_id, ())]
-        whole = {**columns, "goodput\nMb/s": Selection(TOGETHER, "")} if len(flows) > 1 else columns
-        table.add_row(name, *(_cell(dataset, runs, selection) for selection in whole.values()))
+        goodput = of(TOGETHER if len(flows) > 1 else "goodput")
+        cells = [_cell(runs, one) for one in (goodput, used, delay, of("retransmissions"), of("jain"))]
+        table.add_row(name, *cells)
         for flow in flows if 1 < len(flows) <= MOST else ():
-            own = (replace(one, flow=flow) if one and one.metric in _OF_A_FLOW else None for one in columns.values())
-            table.add_row(f"  {flow}", *(_cell(dataset, runs, selection) if selection else "" for selection in own))
+            again = partial(metric_of_run, dataset, selection=Selection("retransmissions", "", flow=flow))
+            table.add_row(
+                f"  {flow}", _cell(runs, partial(rate_together, dataset, flow)), "", "", _cell(runs, again), ""
+            )
     return table
 
 
-def _cell(dataset: Dataset, runs: Sequence[Run], selection: Selection | None) -> str:
-    """Return the mean of a metric, or of the queueing delay, as text."""
+def _cell(runs: Sequence[Run], value: Callable[[Run], float]) -> str:
+    """Return the mean of a value of runs as text."""
     values = []
     for run in runs:
         with suppress(NoValue):
-            values.append(metric_of_run(dataset, run, selection) if selection else _mean_delay(dataset, run))
+            values.append(value(run))
     return shown(sum(values) / len(values)) if values else "-"
+
+
+def rate_together(dataset: Dataset, flow: str, run: Run) -> float:
+    """Return the part of a flow in the rate of all while all send."""
+    data = RunData(dataset, run)
+    streams = data.streams()
+    rates = rates_mbps(list(streams.values()), data.together())[0]
+    return float(sum(rate for (name, _), rate in zip(streams, rates, strict=True) if name == flow))
 
 
 def _mean_delay(dataset: Dataset, run: Run) -> float:
