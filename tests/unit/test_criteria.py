@@ -102,7 +102,10 @@ def test_the_records_of_two_checkouts_are_merged_and_the_earliest_counts(study: 
     assert sorted(of[0].rows for of in read_criteria(study).values()) == [0, 5]
 
 
-def test_a_damaged_record_is_an_error_with_its_line(study: Path) -> None:
-    change(criteria(study), "1 MiB", "8 MiB")
+@pytest.mark.parametrize(
+    ("before", "after"), [("1 MiB", "8 MiB"), ('"rows":0', '"rows":-3'), ('"rows":0', '"rows":1e999')]
+)
+def test_a_damaged_record_is_an_error_with_its_line(study: Path, before: str, after: str) -> None:
+    change(criteria(study), before, after)
     with pytest.raises(StudyError, match=r"criteria\.jsonl:\d: "):
         younger(study)

@@ -89,9 +89,10 @@ def test_a_baseline_file_reads_in_any_order_and_a_damaged_one_is_an_error(root: 
     assert the_baseline(root) == before
     path.write_text(lines[0].replace('"format":1', '"format":9') + lines[1])
     (root / FOLDER / "2001-01-01-abcdef.jsonl").write_text(lines[1])
+    (root / FOLDER / "2002-01-01-abcdef.jsonl").write_text("[" * 99999)
     with pytest.raises(StudyError, match="format 9, and this version reads 1") as caught:
         read_baselines(root / FOLDER)
-    assert "the file must have one head" in str(caught.value)
+    assert "the file must have one head" in str(caught.value) and "2002-01-01" in str(caught.value)
 
 
 def test_a_baseline_of_another_name_is_refused_by_the_digits_of_its_checks(root: Path) -> None:

@@ -104,6 +104,7 @@ def test_two_rows_of_one_run_are_merged_in_either_order() -> None:
         ('"seconds":0.0', '"seconds":0.0,"seconds":1.0', 2),
         ('"measured":"', '"measured":5,"reason":"', 2),
         ('"measured":"', '"measured":null,"reason":"', 2),  # with values
+        ('"measured":"', '"measured":"","reason":"', 2),
         ('"values":{', '"values":{"goodput@00000000[]":1,', 2),  # a second spelling
         ('"values":{', '"values":{"goodput@00000000":1e999,', 2),
         ('"values":{', '"values":' + "[" * 20000 + "{", 2),
@@ -189,6 +190,28 @@ def test_evidence_of_another_checkout_is_merged_and_a_contradiction_writes_nothi
     assert "small: 5 runs gained, 1 files written" in merged
     assert json.loads(capsys.readouterr().out) == {"format": 1, "gained": {"small": 5}}
     assert path.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("depth", "after", "reason"),
+    [(2, "3000-late", "no folder has the baseline 3000-late"), (0, "steady", "two outcomes of one run: measured")],
+    ids=["unknown baseline", "another profile"],
+)
+def test_a_folder_whose_rows_would_hide_or_contradict_the_rows_here_is_not_merged(
+    evidence_study: Path, tmp_path: Path, depth: int, after: str, reason: str
+) -> None:
+    theirs = tmp_path / "theirs"
+    shutil.copytree(evidence_study, theirs)
+    home = file_of(theirs, "delay").parents[depth]
+    for path in home.rglob("*.jsonl"):
+        change(path, f'"{home.name}"', f'"{after}"')
+        change(path, '"measured":"', '"measured":"e')
+    home.rename(home.with_name(after))
+    kept = file_of(evidence_study, "delay").read_bytes()
+    with pytest.raises(StudyError, match=reason):
+        printed(lambda console: evidence.merge(console, [theirs]))
+    assert file_of(evidence_study, "delay").read_bytes() == kept
+    assert judged(evidence_study)[1] == ()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from longfat.backends.registry import DEFAULT_BACKEND
 from longfat.cli.paths import repository_root
 from longfat.cli.study import every_study, find_study, known_baselines
 from longfat.data.study_folder import StudyFolder
-from longfat.evidence.rows import Row, read_line
+from longfat.evidence.rows import Row, read_line, standing
 from longfat.evidence.store import EVIDENCE, SUFFIX, Place
 from longfat.evidence.stored_dataset import Planned
 from longfat.plan import PlannedRun
@@ -185,7 +185,9 @@ def _in_evidence(wanted: str) -> list[Found]:
     order = {baseline.name: place for place, baseline in enumerate(known_baselines())}
     found: dict[str, Found] = {}
     for folder in every_study() if len(wanted) >= SHORTEST else ():
-        for place, row in sorted(_rows(folder, wanted), key=lambda one: order.get(one[0].baseline, -1)):
+        rows = sorted(_rows(folder, wanted), key=lambda one: order.get(one[0].baseline, -1))
+        kept = {id(row) for row in standing(row for _, row in rows) if row.withdrawn is None}
+        for place, row in ((place, row) for place, row in rows if id(row) in kept):
             planned = Planned(folder.assuming(row.assuming).study, place.stack, place.profile)
             if run := planned.run(row.scenario, row.repetition):
                 found[row.run_id] = Found(
@@ -205,7 +207,7 @@ def _in_evidence(wanted: str) -> list[Found]:
 def _rows(folder: StudyFolder, wanted: str) -> Iterator[tuple[Place, Row]]:
     """Yield the rows of a study with such an id; only lines that contain the digits are parsed."""
     for path in (folder.path / EVIDENCE).rglob(f"*{SUFFIX}"):
-        for number, line in enumerate(path.read_text(encoding="ascii", errors="replace").splitlines()[1:], 2):
+        for number, line in enumerate(path.read_text(encoding="ascii", errors="replace").splitlines(), 1):
             if f'"run":"{wanted}' in line or f'"spec":"{wanted}' in line:
                 try:
                     baseline, stack, profile, _ = path.relative_to(folder.path / EVIDENCE).parts

@@ -147,12 +147,23 @@ def merge_folders(folders: Sequence[Path], console: Console) -> dict[str, int]:
         return _merge(folders, console)
 
 
+def _name_unknown(folders: Sequence[Path], console: Console) -> None:
+    """Print the studies with evidence in other folders that are not here."""
+    here = {folder.name for folder in every_study()}
+    for other in folders:
+        inner = other / "experiments"
+        for path in sorted(inner.glob(f"*/{EVIDENCE}")) if inner.is_dir() else [other / EVIDENCE]:
+            if path.parent.name not in here and StudyFolder(path.parent).header.study not in here:
+                say(console, f"left out: {path.parent}: there is no such study here", WARNING)
+
+
 def _merge(folders: Sequence[Path], console: Console) -> dict[str, int]:
     home = repository_root()
     merged = {one.name: one for one in known_baselines()}
     for one in (one for other in folders for one in read_baselines(other / FOLDER)):
         merged[one.name] = baselines.merge(merged[one.name], one) if one.name in merged else one
     found = []
+    _name_unknown(folders, console)
     for folder in every_study():
         if not folder.has(EVIDENCE) and not any((other / "experiments" / folder.name).is_dir() for other in folders):
             continue  # perhaps a draft that cannot be read yet
@@ -161,7 +172,11 @@ def _merge(folders: Sequence[Path], console: Console) -> dict[str, int]:
         for other in folders:
             theirs = other / "experiments" / folder.name if (other / "experiments").is_dir() else other
             if (theirs / EVIDENCE).is_dir() and StudyFolder(theirs).header.study == folder.header.study:
-                rows = merge_rows(rows, read_rows(theirs, folder.header.study))
+                new = read_rows(theirs, folder.header.study)
+                if lacking := sorted({place.baseline for place in new} - merged.keys()):
+                    hint = "merge the checkout with its kernels/epochs, instead of the study's folder"
+                    raise StudyError(f"no folder has the baseline {', '.join(lacking)}", where=str(theirs), hint=hint)
+                rows = merge_rows(rows, new)
                 records = merge_criteria(records, read_criteria(theirs))
         if rows:
             found.append((folder, rows, count(rows) - count(before), records))

@@ -15,12 +15,13 @@ from pathlib import Path
 from longfat.evidence.rows import read_line
 from longfat.spec.plain import canonical_json
 from longfat.system.errors import Problem, StudyError
-from longfat.system.files import write_whole
+from longfat.system.files import read_plain, write_whole
 
 FOLDER = Path("kernels") / "epochs"
 """The folder of the baselines, below the repository's root."""
 
 FORMAT = 1
+MOST_BYTES = 16 << 20
 SUFFIX = ".jsonl"
 
 Digests = Mapping[str, str]
@@ -121,7 +122,7 @@ def read_baselines(folder: Path) -> list[Baseline]:
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         try:
             baselines.append(_read(path))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             problems.append(Problem(str(path), None, "", f"the baseline cannot be read: {error}"))
     if problems:
         hint = "restore the file from git"
@@ -153,7 +154,7 @@ def merge(one: Baseline, other: Baseline) -> Baseline:
 def _read(path: Path) -> Baseline:
     """Read a file, whose lines may be in any order after a merge. Raises ValueError, KeyError or TypeError."""
     heads, members = [], []
-    for line in dict.fromkeys(path.read_text(encoding="ascii").splitlines()):
+    for line in dict.fromkeys(read_plain(path, path.parent, MOST_BYTES).decode("ascii").splitlines()):
         data = read_line(line)
         if "epoch" not in data:
             members.append(Member(Combination.of(data), str(data["date"]), str(data["how"])))

@@ -18,9 +18,10 @@ from longfat.relations.firsts import Criterion, decisive, differences, digest
 from longfat.spec.plain import canonical_json
 from longfat.study.study import Study
 from longfat.system.errors import Problem, StudyError
-from longfat.system.files import write_whole
+from longfat.system.files import read_plain, write_whole
 
 CRITERIA = "criteria.jsonl"
+MOST_BYTES = 64 << 20
 YOUNGER = "Criteria that differ from those recorded with the first runs, and are not in `changes` of claims.yaml"
 
 
@@ -46,7 +47,9 @@ class Recorded:
     def read(cls, line: str) -> Recorded:
         """Parse a line. Raises ValueError, KeyError or TypeError."""
         data = read_line(line)
-        one = cls(str(data["claim"]), str(data["day"]), int(data["rows"]), dict(data["criterion"]))
+        if type(data["rows"]) is not int or data["rows"] < 0:
+            raise ValueError(f"rows is {data['rows']!r}, and not a number of rows")
+        one = cls(str(data["claim"]), str(data["day"]), data["rows"], dict(data["criterion"]))
         if data["sha256"] != one.sha256:
             raise ValueError("sha256 is not the digest of the criterion")
         return one
@@ -61,7 +64,7 @@ def read_criteria(folder: Path) -> Records:
     path = folder / CRITERIA
     problems, found = [], []
     try:
-        lines = path.read_text(encoding="ascii").splitlines() if path.exists() else []
+        lines = read_plain(path, folder, MOST_BYTES).decode("ascii").splitlines() if path.exists() else []
     except (OSError, UnicodeDecodeError) as error:
         raise StudyError(f"the criteria cannot be read: {error}", where=str(path)) from error
     for number, line in enumerate(lines, start=1):

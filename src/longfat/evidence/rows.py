@@ -77,7 +77,7 @@ class Row:
     spec: StrictStr
     run_id: StrictStr
     made: StrictStr
-    measured: StrictStr | None
+    measured: Annotated[StrictStr, Field(min_length=1)] | None
     seconds: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
     values: dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)] | StrictStr] = field(
         default_factory=dict

@@ -7,7 +7,7 @@ and repeated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,9 +97,21 @@ def merge_rows(one: Rows, other: Rows) -> Rows:
                 own[row.key] = merge(own[row.key], row) if row.key in own else row
             except Conflict as error:
                 problems.append(two_outcomes(place, row, error))
-    if problems:
+    if problems := problems or [*_contradictions(result)]:
         raise contradiction(problems)
     return result
+
+
+def _contradictions(rows: Rows) -> Iterator[Problem]:
+    """Yield each row that contradicts one of the same run in another profile, whose runs may be the same."""
+    known: dict[tuple[str, str, str, tuple[str, int, str]], Row] = {}
+    for place, of in rows.items():
+        for row in (row for row in of.values() if row.withdrawn is None):
+            other = known.setdefault((place.baseline, place.stack, place.experiment, row.key), row)
+            try:
+                merge(other, row)
+            except Conflict as error:
+                yield two_outcomes(place, row, error)
 
 
 def two_outcomes(place: Place, row: Row, error: Conflict) -> Problem:
