@@ -84,10 +84,13 @@ def test_options_make_a_sound_study_with_a_run_for_each_point(
 
 
 def test_every_faulty_option_is_named_at_once(root: Path) -> None:
+    (root / "trial").mkdir()
     given = {"rate": "30", "rtt": "4 mbit", "buffer": "much", "queue": "pfifo,cdl", "loss": "some", "duration": "3"}
-    found = refused(lambda: read_trial(["cubc", "absent.c", "cubic", "cubic"], given, 17, False, 0, root))
+    (root / "tcp_rate.c").write_text("int nothing;\n", encoding="utf-8")
+    algorithms = ["cubc", "absent.c", "cubic", "cubic", str(root / "tcp_rate.c")]
+    found = refused(lambda: read_trial(algorithms, given, 17, False, 0, root / "trial"))
     places = ["--rate", "--rtt", "--loss", "--buffer", "--duration", "--queue", "--flows", "--repetitions"]
-    places += ["ALGORITHM", "absent.c", "ALGORITHM"]
+    places += ["ALGORITHM", "absent.c", "ALGORITHM", algorithms[-1]]
     assert [problem.file for problem in found] == places
 
 

@@ -116,21 +116,23 @@ def read_trial(
     if len(trial.names) < len(sound):
         problems.append(Problem("ALGORITHM", None, "", "two algorithms have the same name", "name each once"))
     write_trial(trial, folder.name, folder)
-    problems += _faults_of_study(folder)
+    problems += _faults_of_study(folder, trial)
     if problems:
         raise StudyError("the trial cannot be made", problems=tuple(dict.fromkeys(problems)))
     return trial
 
 
-def _faults_of_study(folder: Path) -> Iterator[Problem]:
-    """Yield the faults that the study of a trial has, each at the option from which it comes."""
+def _faults_of_study(folder: Path, trial: Trial) -> Iterator[Problem]:
+    """Yield the faults that the study of a trial has, each at the option or the file from which it comes."""
     try:
         _ = StudyFolder(folder).study
     except StudyError as error:
         for problem in error.problems:
-            options = [_OPTIONS[word] for word in re.findall(r"[a-z]+", problem.key) if word in _OPTIONS]
+            places = [f"--{_OPTIONS[word]}" for word in re.findall(r"[a-z]+", problem.key) if word in _OPTIONS]
+            if problem.key.startswith("algorithms."):
+                places = [trial.names[problem.key.split(".")[1]]]
             message = re.sub(r"^as [^:]*: ", "", problem.message)  # of a swept value
-            yield Problem(f"--{options[-1]}", None, "", message, problem.hint) if options else problem
+            yield Problem(places[-1] if places else "the options", None, "", message, problem.hint)
 
 
 def _parts(text: str) -> list[str]:

@@ -90,7 +90,8 @@ def try_(
         stage(events, "writing the page")
         page = _page(results.path, folder)
     say_place(out, "page", page)
-    say(out, _onward(folder, as_study, next(iter(firsts), "RUN")[:8]))
+    first = [*firsts, *(run.run_id for run in dataset.runs)][0]
+    say(out, _onward(folder, as_study, first[:8]))
     out.result(study=str(folder.path), report=str(page), valid=valid, runs=sorted(firsts))
     return expect(valid, "some runs failed or are invalid; the page has the reasons")
 
