@@ -66,6 +66,8 @@ def test_plan_prints_what_the_study_takes_and_writes_nothing(root: Path) -> None
         (("check", "--keys", "--trust", "--json"), "--trust, --json: no effect here"),
         (("run", "tiny", "--only", " ,", "--stack", ""), "--only, --stack: is empty"),
         (("verdicts", "tiny", "--stack", "modren"), "'modern'"),
+        (("run", "tiny", "--backend", "hosts"), "--on: backend hosts needs a lab"),
+        (("try", "cubic", "--backend", "hosts", "--loss", "x"), "--backend: trials take no lab"),
         (("verdicts", "tinny", "tiiny", "--stack", "modren"), "3 problems"),
         (("plan", "tiny", "--only", "fig-0,fig-2", "--stack", "x", "--on", "rack"), "4 problems"),
         (("run", "tinny", "--backend", "ns22", "--stack", "x"), "3 problems"),

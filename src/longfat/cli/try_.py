@@ -17,7 +17,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from longfat.backends.registry import DEFAULT_BACKEND
+from longfat.backends.registry import DEFAULT_BACKEND, traits_of
 from longfat.cli.console import Output, listen, say, say_place, stage
 from longfat.cli.new import make_study
 from longfat.cli.options import BackendName, Jobs, algorithms_and_files
@@ -35,6 +35,7 @@ from longfat.metrics.together import rates_mbps
 from longfat.report.numbers import shown
 from longfat.spec.units import Duration
 from longfat.study.study import Study
+from longfat.system.errors import StudyError, all_of
 
 NAME = "try"
 
@@ -70,7 +71,10 @@ def try_(
         results = held.enter_context(open_results(home))
         shutil.rmtree(place.parent, ignore_errors=True)  # by now no other trial uses it
         place.mkdir(parents=True)
-        trial = read_trial(algorithms, given, flows, together, repetitions, place)
+        _, trial = all_of(
+            lambda: _without_lab(backend),
+            lambda: read_trial(algorithms, given, flows, together, repetitions, place),
+        )
         folder = StudyFolder(place)
         if as_study:
             folder = make_study(as_study, lambda new: write_trial(trial, as_study, new))
@@ -94,6 +98,13 @@ def try_(
     say(out, _onward(folder, as_study, first[:8]))
     out.result(study=str(folder.path), report=str(page), valid=valid, runs=sorted(firsts))
     return expect(valid, "some runs failed or are invalid; the page has the reasons")
+
+
+def _without_lab(backend: str) -> None:
+    """Raise StudyError on a backend of a lab."""
+    if traits_of(backend).lab:
+        hint = f"keep a study with --as-study NAME, then `./just run NAME --backend {backend} --on LAB`"
+        raise StudyError(f"trials take no lab, which {backend} needs", where="--backend", hint=hint)
 
 
 def _page(results: Path, folder: StudyFolder) -> Path:
