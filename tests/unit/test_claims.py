@@ -175,7 +175,7 @@ MALFORMED = {
     "goodput[delay, since=99999999999999999999 s] > 1": "digits",
     "goodput[delay] > 7 Gbit/s": "write 7",
     "goodput[delay] =< 7": "write <=",
-    "goodput[delay] > 1e400": "column 18",
+    "goodput[delay] > 1e400": "1e400 is out of range",
     "goodput[delay] = 521 ± 15 %": "write the number alone",
     "goodput[delay] = 0": "relative tolerance",
     "goodput[delay] >= 500 ± 10": "follows = or ~",

@@ -7,11 +7,13 @@ import matplotlib
 import numpy as np
 import pytest
 from fabricated_results import make_results, write_study
+from matplotlib.figure import Figure as Canvas
 
 from longfat.data.opened import OpenedStudy, draw_all
 from longfat.dataset.load import Series
 from longfat.figures.bars import Bars
 from longfat.figures.drawing import draw, image
+from longfat.figures.parts import FigureData
 from longfat.figures.timeseries import envelope
 
 
@@ -42,6 +44,9 @@ def test_bars_carry_mean_interval_and_n(opened: OpenedStudy) -> None:
     assert dots == [float(value) for row in drawing.data.rows for value in row[-1].split()]
     assert len(dots) == 8
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "8"]
+    smaller, canvas = drawing.data.rows[::2], Canvas()
+    spec.draw(canvas, FigureData(drawing.data.columns, smaller), opened.sources)
+    assert canvas.legends[0].get_title().get_text().endswith("; without a value: 8")
 
 
 def test_a_bar_over_several_points_names_the_factors_that_it_pools(opened: OpenedStudy) -> None:

@@ -23,7 +23,9 @@ from longfat.metrics.registry import load_own_metrics, metric
 from longfat.system.errors import StudyError
 
 
-def test_a_parameter_without_a_unit_and_a_name_given_twice_are_refused() -> None:
+def test_a_parameter_without_a_unit_or_source_and_a_name_given_twice_are_refused() -> None:
+    with pytest.raises(TypeError, match="'rows' has no source"):
+        metric("", "faulty")(lambda rows: 0.0)
     with pytest.raises(TypeError, match="speed"):
 
         @metric("", "faulty")

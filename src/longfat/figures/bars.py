@@ -247,9 +247,13 @@ class Bars(Figure, WithSources):
         _ticks(axes, self, xs, chosen)
         label_axes(axes, self.axes_labels)
         self.mark([axes])
+        every = selected(self.of, sources.study).chosen(sources.grounds.dataset)
+        absent = {one.factors[self.factor] for one in every if self.factor in one.factors} - {bar.x for bar in bars}
+        without = ", ".join(tick(x, self.unit) for x in sorted(absent, key=ascending))
         legend(
             canvas,
-            _note(self, bars, chosen, len(xs) <= CROWD, self.pooled(sources)),
+            _note(self, bars, chosen, len(xs) <= CROWD, self.pooled(sources))
+            + (f"; without a value: {without}" if without else ""),
             {_name(name, self): colour for name, colour in looks.items() if self.series and self.style == "bars"},
             () if self.stacked else HATCHES,
         )

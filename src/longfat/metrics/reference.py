@@ -19,6 +19,8 @@ def _row(metric: Metric) -> str:
     if metric.flow:
         parameters.append("`flow`" if metric.must_name_flow else "[`flow`]")
     text = " ".join(metric.definition.replace("``", "`").split())
+    for name, parameter in metric.parameters.items():
+        text = text.replace(f"`{parameter.argument}`", f"`{name}`")
     text += f" Source: {metric.source}." if metric.source else ""
     bounds = [] if metric.bounds == UNBOUNDED else ["{:g} to {:g}".format(*metric.bounds)]
     bounds += ["median"] if metric.judged_by == "median" else []

@@ -187,7 +187,7 @@ def _arguments(
     parameters: dict[str, Parameter] = {}
     signature = inspect.signature(function).parameters
     for argument, declared in signature.items():
-        read = next((note for note in get_args(hints[argument])[1:] if isinstance(note, Source)), None)
+        read = next((note for note in get_args(hints.get(argument))[1:] if isinstance(note, Source)), None)
         if read is not None:
             sources[argument] = read
         elif argument != "flow":

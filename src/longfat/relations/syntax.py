@@ -260,7 +260,7 @@ def _number(text: str, token: Token) -> float:
     """Return the number of a text. Raises RelationError if it is too large."""
     number = float(text)
     if math.isinf(number):
-        raise RelationError("number out of range", token.column or 1)
+        raise RelationError(f"{text} is out of range; allowed: up to 1e308", token.column or 1)
     return number
 
 
