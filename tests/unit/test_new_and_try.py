@@ -126,6 +126,9 @@ def test_a_trial_prints_curves_and_a_table_and_can_be_kept_as_a_study(root: Path
     assert list((root / "experiments").glob("*")) == []
     status, printed = call("try", "reno", "--buffer", "30ms,60ms", "--as-study", "kept", "--backend", "fake")
     assert (status, "reno 60 ms" in printed) == (0, True), printed
+    result = CliRunner().invoke(app, ["try", "bbr", "--flows", "7", "--rate", "9mbit", "--backend", "fake", "--json"])
+    whole, *parts = json.loads(result.stdout)["means"]
+    assert len(parts) == 7 and whole["goodput_mbps"] == pytest.approx(sum(part["goodput_mbps"] for part in parts))
     assert "0 runs executed, 2 kept" in call("reproduce", "kept", "--backend", "fake", "--profile", "paper")[1]
     assert "does not compare backends" in call("reproduce", "kept", "--backend", "fake,virtual")[1]
     assert call("try", "reno", "--as-study", "kept")[0] == 2, "a study that is there is not written over"

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,10 +85,11 @@ def try_(
         valid = build_dataset(results.path).valid
         dataset = load_dataset(results.path)
         names = names_of(dataset, trial, folder.study)
+        means = list(means_of(dataset, names, Duration.parse(trial.duration).value))
         firsts = {run.run_id: name for name, runs in names.items() for run in runs[:1]}
         if names:
             print_curves(dataset, firsts, out)
-            out.print(table_of(dataset, names, Duration.parse(trial.duration).value))
+            out.print(table_of(means))
         for run in dataset.runs:
             if run.status != "ok":
                 say(out, f"{run.scenario}, repetition {run.repetition}, {run.status}: {run.reason}", "red")
@@ -96,7 +98,7 @@ def try_(
     say_place(out, "page", page)
     first = [*firsts, *(run.run_id for run in dataset.runs)][0]
     say(out, _onward(folder, as_study, first[:8]))
-    out.result(study=str(folder.path), report=str(page), valid=valid, runs=sorted(firsts))
+    out.result(study=str(folder.path), report=str(page), valid=valid, runs=sorted(firsts), means=means)
     return expect(valid, "some runs failed or are invalid; the page has the reasons")
 
 
@@ -154,8 +156,17 @@ WIDTH, ROWS = 60, 2  # characters of a curve
 MOST = 6  # most curves of a quantity; the page has all
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 LABEL = 40  # most characters of a curve's name
+COLUMNS = {
+    "goodput_mbps": "goodput\nMb/s",
+    "utilisation_percent": "utilisation\n%",
+    "queueing_delay_ms": "queueing\ndelay ms",
+    "retransmissions": "retrans-\nmissions",
+    "jain": "Jain's\nindex",
+}
+"""The means of a trial, with their headings in its table."""
 _SINCE_US = 2_000_000.0  # start of the mean utilisation, after slow start, but not after half of the run
 
+_OfRun = Callable[[Run], float]
 Numbers = npt.NDArray[np.float64]
 Curves = dict[str, dict[str, Numbers]]  # by quantity, then by run and flow
 
@@ -225,39 +236,48 @@ def _means(t_us: Numbers, values: Numbers, edges: Numbers) -> Numbers:
     return means
 
 
-def table_of(dataset: Dataset, names: Mapping[str, Sequence[Run]], length_us: int) -> Table:
-    """Return a table of means with a row for each point; ``names`` has the point of each run of ``length_us``.
+def means_of(dataset: Dataset, names: Mapping[str, Sequence[Run]], length_us: int) -> Iterator[dict[str, Any]]:
+    """Yield the means of each point and of its flows; ``names`` has the point of each run of ``length_us``.
 
     Goodput of several flows is what they carry while all send: after their ends each empties its buffer alone.
     """
 
-    def of(metric: str, **parameters: float) -> Callable[[Run], float]:
-        return lambda run: metric_of_run(dataset, run, Selection(metric, "", parameters=parameters))
+    def of(metric: str, flow: str | None = None, **parameters: float) -> _OfRun:
+        return lambda run: metric_of_run(dataset, run, Selection(metric, "", flow=flow, parameters=parameters))
 
-    table = Table("", box=SIMPLE_HEAD)
-    for column in ("goodput\nMb/s", "utilisation\n%", "queueing\ndelay ms", "retrans-\nmissions", "Jain's\nindex"):
-        table.add_column(column, justify="right")
     used, delay = of("utilisation", since=min(_SINCE_US, length_us / 2)), partial(_mean_delay, dataset)
     for name, runs in names.items():
         flows = [row["flow"] for row in dataset.flows.get(runs[0].run_id, ())]
         goodput = of(TOGETHER if len(flows) > 1 else "goodput")
-        cells = [_cell(runs, one) for one in (goodput, used, delay, of("retransmissions"), of("jain"))]
-        table.add_row(name, *cells)
-        for flow in flows if 1 < len(flows) <= MOST else ():
-            again = partial(metric_of_run, dataset, selection=Selection("retransmissions", "", flow=flow))
-            table.add_row(
-                f"  {flow}", _cell(runs, partial(rate_together, dataset, flow)), "", "", _cell(runs, again), ""
-            )
+        found: Sequence[_OfRun] = (goodput, used, delay, of("retransmissions"), of("jain"))
+        yield {"point": name, **{column: _mean(runs, one) for column, one in zip(COLUMNS, found, strict=True)}}
+        for flow in flows if len(flows) > 1 else ():
+            own: Mapping[str, _OfRun] = {
+                "goodput_mbps": partial(rate_together, dataset, flow),
+                "retransmissions": of("retransmissions", flow),
+            }
+            yield {"point": name, "flow": flow, **{column: _mean(runs, one) for column, one in own.items()}}
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return a table of means; only points with few flows have a row for each."""
+    table = Table("", box=SIMPLE_HEAD)
+    for heading in COLUMNS.values():
+        table.add_column(heading, justify="right")
+    flows = Counter(row["point"] for row in rows if "flow" in row)
+    for row in rows:
+        cells = ["" if name not in row else "-" if row[name] is None else shown(row[name]) for name in COLUMNS]
+        if "flow" not in row or flows[row["point"]] <= MOST:
+            table.add_row(f"  {row['flow']}" if "flow" in row else row["point"], *cells)
     return table
 
 
-def _cell(runs: Sequence[Run], value: Callable[[Run], float]) -> str:
-    """Return the mean of a value of runs as text."""
+def _mean(runs: Sequence[Run], value: _OfRun) -> float | None:
     values = []
     for run in runs:
         with suppress(NoValue):
             values.append(value(run))
-    return shown(sum(values) / len(values)) if values else "-"
+    return sum(values) / len(values) if values else None
 
 
 def rate_together(dataset: Dataset, flow: str, run: Run) -> float:
