@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import csv
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,12 +51,20 @@ def test_a_run_that_was_not_made_is_missing_and_listed_among_the_exclusions(stud
     assert "not run yet" in rows[0]["reason"]
 
 
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("achieved.json", lambda data: data["interfaces"][0].update(drops="many")),
+        ("outcome.json", lambda data: data.update(end_us=1 << 60)),
+        ("flows.json", lambda data: data.append(data[0])),
+    ],
+)
 def test_what_was_read_back_of_each_interface_is_a_row_and_what_cannot_be_read_makes_the_run_invalid(
-    study: Path, tmp_path: Path
+    study: Path, tmp_path: Path, file: str, change: Callable[[Any], object]
 ) -> None:
     def bend(run: PlannedRun, folder: Path) -> None:
         if run.experiment == "one-drop":
-            change_json(folder / "achieved.json", lambda data: data["interfaces"][0].update(drops="many"))
+            change_json(folder / file, change)
 
     write_results(study, tmp_path, bend)
     build_dataset(tmp_path)
@@ -63,7 +73,7 @@ def test_what_was_read_back_of_each_interface_is_a_row_and_what_cannot_be_read_m
     shaped = next(row for row in dataset.achieved[good.run_id] if row["rate_bps"])
     assert (shaped["interface"], shaped["rate_bps"], shaped["queue_kind"]) == ("client1-eth0", 1_000_000_000, "pfifo")
     assert bad.reason is not None
-    assert bad.reason.startswith("achieved.json: ")
+    assert bad.reason.startswith(f"{file}: ")
 
 
 def test_a_missing_dataset_is_a_clear_error(tmp_path: Path) -> None:

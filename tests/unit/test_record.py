@@ -16,6 +16,7 @@ from tiny_study import call
 from longfat.execute.record.bundle import Bundle, RunFacts, RunStatus, measured_digest, run_folder_name
 from longfat.execute.record.merge import Joined, merge_records
 from longfat.execute.record.verify import find_records, read_record, remove_leftovers
+from longfat.relations.firsts import FIRST, First, digest
 from longfat.spec.runspec import RunSpec
 from longfat.system.errors import RecordError
 from longfat.system.events import Event, Kind, Level
@@ -120,7 +121,11 @@ def test_the_ok_one_of_two_records_of_a_run_is_taken(tmp_path: Path) -> None:
     commit(tmp_path, scenario="a", status="failed")
     good = commit(tmp_path, scenario="b")
     commit(tmp_path, scenario="c", status="failed")
+    commit(tmp_path, scenario="d")
     assert [record.folder for record in find_records(tmp_path).values()] == [good]
+    commit(tmp_path, files={"flows.json": "[3]"}, scenario="e")
+    with pytest.raises(RecordError, match="other measurements of the same run"):
+        find_records(tmp_path)
 
 
 def test_only_the_leftovers_of_dead_processes_are_removed(tmp_path: Path) -> None:
@@ -213,6 +218,15 @@ def test_folders_of_different_plans_are_not_joined_and_both_are_named(tmp_path: 
 def test_the_claims_that_were_seen_first_are_taken_over(tmp_path: Path) -> None:
     for name, time in (("one", "2026-01-02T00:00:00+00:00"), ("two", "2026-01-01T00:00:00+00:00")):
         commit(tmp_path / name / "raw")
-        (tmp_path / name / "claims-first.json").write_text(json.dumps({"time": time}))
+        (tmp_path / name / FIRST).write_text(json.dumps(vars(First(digest({}), time, True, {}))))
     assert call("merge", tmp_path / "all", tmp_path / "one", tmp_path / "two").exit_code == 0
-    assert (tmp_path / "all/claims-first.json").read_bytes() == (tmp_path / "two/claims-first.json").read_bytes()
+    assert (tmp_path / "all" / FIRST).read_bytes() == (tmp_path / "two" / FIRST).read_bytes()
+
+
+@pytest.mark.parametrize(("file", "text"), [(FIRST, '{"time": 5}'), (FIRST, "[" * 99999), ("lock.json", "{")])
+def test_nothing_is_copied_from_results_whose_other_files_are_damaged(tmp_path: Path, file: str, text: str) -> None:
+    commit(tmp_path / "one/raw")
+    (tmp_path / "one" / file).write_text(text)
+    result = call("merge", tmp_path / "all", tmp_path / "one")
+    assert result.exit_code in (2, 3) and f"{tmp_path}/one/{file}" in result.stderr
+    assert not (tmp_path / "all").exists()

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from longfat.cli.outcome import expect
 from longfat.execute.record.merge import merge_records
 from longfat.execute.results import full_disk, no_room, open_results
 from longfat.plan.lockfile import LOCK, read_lock, require_same
-from longfat.relations.firsts import FIRST
+from longfat.relations.firsts import FIRST, read_first
 from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.system.errors import Problem, RecordError, RigError, StudyError
 from longfat.system.files import read_plain, write_whole
@@ -34,17 +34,20 @@ def merge(
     """
     raws = _raw_folders(results, folders)
     lock = _one_lock([results, *folders])
+    first = _oldest_first(folders)
     with open_results(results) as target:
         try:
             joined = merge_records(target.raw, raws)
             if lock is not None and not target.lock.exists():
                 write_whole(target.lock, lock.read_bytes())
                 write_checksums(target.path, "lock", [target.lock])
-            _keep_first(target.path, folders)
+            if first is not None and not (target.path / FIRST).exists():
+                write_whole(target.path / FIRST, first)
         except OSError as error:
             if no_room(error):
                 raise full_disk(target.path, error) from error
-            raise RigError(f"the records cannot be merged: {error.strerror}", where=str(error.filename)) from error
+            where = str(error.filename or results)
+            raise RigError(f"the records cannot be merged: {error.strerror or error}", where=where) from error
         for text in joined.damaged:
             say(out, f"damaged: {text}", WARNING)
         text = f"{joined.copied} records copied, {joined.kept} kept"
@@ -77,6 +80,8 @@ def _one_lock(folders: Sequence[Path]) -> Path | None:
             verify_checksums(lock.parent, "lock")
         texts = [_read(path).decode("ascii", errors="replace") for path in (locks[0], lock)]
         require_same(texts[0], str(locks[0]), texts[1], str(lock))
+    if locks:
+        read_lock(locks[0])
     return locks[0] if locks else None
 
 
@@ -88,14 +93,10 @@ def _read(path: Path) -> bytes:
         raise RecordError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
 
 
-def _keep_first(target: Path, folders: Sequence[Path]) -> None:
-    """Copy the oldest record of the claims (docs/data.md), unless the target has one."""
-    times = {}
-    for first in (folder / FIRST for folder in folders if (folder / FIRST).exists()):
-        try:
-            times[first] = str(json.loads(_read(first))["time"])  # in UTC
-        except (ValueError, KeyError, TypeError) as error:
-            message = f"the first claims of these results cannot be read: {error!r}"
-            raise RigError(message, where=str(first)) from error
-    if times and not (target / FIRST).exists():
-        write_whole(target / FIRST, _read(min(times, key=times.__getitem__)))
+def _oldest_first(folders: Sequence[Path]) -> bytes | None:
+    """Return the oldest record of the claims (docs/data.md). Raises RecordError or RigError for an unusable one."""
+    found: dict[datetime, bytes] = {}
+    for path in (folder / FIRST for folder in folders if (folder / FIRST).exists()):
+        content = _read(path)
+        found[datetime.fromisoformat(read_first(path).time)] = content
+    return found[min(found)] if found else None

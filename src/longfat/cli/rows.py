@@ -39,10 +39,10 @@ def add_results(results: Path, folder: StudyFolder, baseline: str, console: Cons
         every = read_rows(folder.path, folder.study.name)
         before = {place: of for place, of in every.items() if place.baseline == baseline}
         after = merge_rows(before, new)
-        write_rows(folder.path, folder.study.name, after)
         gained = count(after) - count(before)
-        if gained:
+        if gained:  # first, so that an interrupt leaves no row without its criteria
             record_criteria(folder, read_criteria(folder.path), every)
+        write_rows(folder.path, folder.study.name, after)
     known = count(new) - gained
     say(console, f"evidence of {folder.name}, baseline {baseline}: {gained} runs added, {known} were there")
     for line in left_out:

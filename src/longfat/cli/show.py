@@ -92,8 +92,8 @@ def _recorded(found: Found, folder: Path) -> dict[str, Any]:
         "status": "invalid" if impossible else judged.status,
         "reason": "; ".join(impossible) or judged.reason or record.reason,
         "kernel_release": _json(folder / "environment.json").get("kernel_release"),
-        "started_utc": run["started_utc"],
-        "wall_seconds": run["wall_seconds"],
+        "started_utc": run.get("started_utc"),
+        "wall_seconds": run.get("wall_seconds"),
         "metrics": metrics,
         "files": [{"name": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size} for path in files],
     }

@@ -141,7 +141,7 @@ class _Live:
                 continue
             (self.copy / "raw").mkdir(exist_ok=True)
             for file in self.results.path.glob("*.json"):
-                if file.name != "verdicts.json":
+                if file.name != "verdicts.json" and file.is_file():
                     shutil.copy(file, self.copy)
             for name in self._names():
                 link = self.copy / "raw" / name
@@ -177,7 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
         answer = answers.get(path[len(self.address) :]) if path.startswith(self.address) else None
         try:
             kind, body = answer() if answer else ("", b"")
-        except (OSError, ValueError, KeyError):  # no report yet, or a run's table that cannot be read
+        except (OSError, ValueError, KeyError, TypeError):  # no report yet, or a run's table that cannot be read
             kind, body = "", b""
         self.send_response(200 if kind else 404)
         self.send_header("Content-Type", f"{kind or 'text/plain'}; charset=utf-8")

@@ -91,6 +91,9 @@ def _flows(path: Path, reports: list[dict[str, Any]], run_id: str, spec: RunSpec
             row |= {"window_bytes": declared[name].window_bytes, "streams": declared[name].streams}
             row |= receiving_time(report, row, spec, declared[name], sockets)
             rows.append(row | _socket_facts(sockets, name))
+        names = [str(report["flow"]) for report in reports]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"reported twice: {', '.join(twice)}")
         return pa.Table.from_pylist(rows, schema=columns.SCHEMAS["flows"])
 
 
@@ -192,8 +195,8 @@ def _observed(
 def _end_us(path: Path) -> int | None:
     """Return the end of the run, in microseconds since its start; None if it is not recorded."""
     found = _read_json(path, dict).get("end_us")
-    if found is not None and type(found) is not int:
-        raise RecordError(f"end_us is {found!r}, not a whole number", where=str(path))
+    if found is not None and not (type(found) is int and 0 <= found < 1 << 53):
+        raise RecordError(f"end_us is {found!r}, not a time in microseconds", where=str(path))
     return found
 
 

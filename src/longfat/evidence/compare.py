@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from longfat.dataset.load import Dataset, Run
 from longfat.evidence.collect import key_for, value_of
@@ -99,7 +99,8 @@ def since_parent(root: Path, study: str | None = None) -> Since | None:
         before = (_git(root, "show", f"{PARENT}:{name}") or "").splitlines()
         now = (root / name).read_text(encoding="ascii").splitlines() if (root / name).is_file() else []
         if parts[2] == CRITERIA:
-            lost = (read_line(line) for line in before if line not in now)
+            kept = [read_line(line) for line in now]
+            lost = [one for one in map(read_line, before) if not any(_replaces(other, one) for other in kept)]
             gone += [f"{name}: the record of claim {one['claim']} on {one['day']} is gone" for one in lost]
             continue
         old, rows = list(_rows(before)), list(_rows(now))
@@ -107,6 +108,12 @@ def since_parent(root: Path, study: str | None = None) -> Since | None:
         new |= {(parts[1], line) for row in rows if (line := row.line()) not in lines}
         gone += [f"{name}: {text}" for text in _losses(old, rows)]
     return Since(frozenset(new), tuple(gone))
+
+
+def _replaces(record: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether a record has another's criterion, and is as old: a merge keeps the older of two."""
+    same = all(record[key] == other[key] for key in ("claim", "sha256"))
+    return same and (record["rows"], record["day"]) <= (other["rows"], other["day"])
 
 
 def _losses(old: list[Row], now: list[Row]) -> Iterator[str]:

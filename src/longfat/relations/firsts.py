@@ -82,12 +82,20 @@ def digest(claims: Decisive | Criterion) -> str:
 def keep_first(results: Path, claims: Sequence[Claim], before_runs: bool) -> First:
     """Return the first claims of the folder, recording them if there are none. Raises RigError on an unusable file."""
     path = results / FIRST
+    if path.exists():
+        return read_first(path)
     now = decisive(claims)
+    first = First(digest(now), datetime.now(UTC).isoformat(timespec="seconds"), before_runs, now)
     try:
-        if not path.exists():
-            first = First(digest(now), datetime.now(UTC).isoformat(timespec="seconds"), before_runs, now)
-            write_whole(path, json.dumps(vars(first), sort_keys=True, indent=1))
-            return first
+        write_whole(path, json.dumps(vars(first), sort_keys=True, indent=1))
+    except OSError as error:
+        raise RigError(f"the first claims cannot be written: {error.strerror}", where=str(path)) from error
+    return first
+
+
+def read_first(path: Path) -> First:
+    """Read the first claims. Raises RigError on an unusable file."""
+    try:
         kept = TypeAdapter(list[First], config=ConfigDict(extra="forbid"))
         (first,) = kept.validate_python([json.loads(path.read_text(encoding="ascii"))])
         if digest(first.claims) != first.sha256:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longfat.execute.record.bundle import PARTIAL_PREFIX, RUN_FORMAT, SUMS, RunStatus, checksums
+from longfat.execute.record.bundle import PARTIAL_PREFIX, RUN_FORMAT, SUMS, RunStatus, checksums, measured_digest
 from longfat.system.errors import RecordError
 from longfat.system.events import Event, EventSink, Kind, Level, discard
 from longfat.system.processes import is_running
@@ -90,7 +90,8 @@ def read_facts(folder: Path) -> dict[str, Any]:
 def find_records(raw: Path, events: EventSink = discard) -> dict[str, Record]:
     """Return all valid records under ``raw`` by run_id, preferring ``ok`` ones.
 
-    A damaged record is moved to ``raw/.damaged`` and reported as a warning: its run counts as missing.
+    A damaged record is moved to ``raw/.damaged`` and reported as a warning: its run counts as missing. Raises
+    RecordError for two ok records of one run with different measurements.
     """
     records: dict[str, Record] = {}
     if not raw.is_dir():
@@ -106,6 +107,9 @@ def find_records(raw: Path, events: EventSink = discard) -> dict[str, Record]:
         known = records.get(record.run_id)
         if known is None or known.status != "ok":
             records[record.run_id] = record
+        elif record.status == "ok" and measured_digest(known.folder) != measured_digest(folder):
+            message = f"it has other measurements of the same run than {known.folder.name}"
+            raise RecordError(message, where=str(folder), hint="find out which is wrong, and move it away")
     return records
 
 
