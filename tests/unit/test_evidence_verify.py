@@ -147,8 +147,11 @@ def test_whatever_is_gone_since_the_parent_commit_is_named(evidence_study: Path,
     assert not same and f"gone since the parent commit: {path.relative_to(tmp_path)}" in text
 
 
-def test_a_withdrawn_row_is_not_gone(evidence_study: Path, tmp_path: Path) -> None:
+def test_a_withdrawn_row_and_a_record_that_an_older_one_replaces_are_not_gone(
+    evidence_study: Path, tmp_path: Path
+) -> None:
     committed(tmp_path)
+    change(evidence_study / "criteria.jsonl", '"day":"2', '"day":"1')
     path = file_of(evidence_study, "delay")
     lines = path.read_text(encoding="ascii").splitlines()
     last = json.loads(lines[-1])
