@@ -155,3 +155,8 @@ def test_report_prints_doubtful_verdicts_and_all_of_them_on_demand(root: Path, t
     assert Path(json.loads(call("report", "--json").stdout)["front"]) == root / "results" / "index.html"
     joined = json.loads(call("merge", str(tmp_path / "joined"), results, "--json").stdout)
     assert (joined["copied"], joined["kept"], joined["damaged"]) == (12, 0, [])
+    folder = records(root)[0]
+    for name in ("made-on.json", f"raw/{folder.name}/flows.json"):
+        (Path(results) / name).write_text('{"commit": 1, "machine": []}')
+    done = call("report", "tiny", "--results", results)
+    assert done.exit_code == 4 and f"damaged record set aside as {results}/raw/.damaged/{folder.name}" in done.output

@@ -141,7 +141,7 @@ def _dataset(results: ResultsFolder, folder: StudyFolder, events: EventSink) -> 
 def build_tables(results: Path, folder: StudyFolder, events: EventSink) -> DatasetSummary:
     """Build the dataset, with the gates and the metrics' bounds applied."""
     stage(events, "building the dataset")
-    counts = build_valid(results, folder)
+    counts = build_valid(results, folder, events)
     stage(events, f"{counts.ok} runs valid, {counts.invalid} invalid, {counts.failed} failed, {counts.missing} missing")
     return counts
 

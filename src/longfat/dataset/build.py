@@ -29,6 +29,7 @@ from longfat.spec.runspec import Scalar
 from longfat.study.traffic import misses
 from longfat.system.checksums import checksums_of, verify_checksums, write_checksums
 from longfat.system.errors import RecordError, RigError
+from longfat.system.events import EventSink, discard
 from longfat.system.store import draft
 
 DESCRIPTOR = "datapackage.json"
@@ -114,16 +115,19 @@ class _Outcome:
     measured: str | None = None
 
 
-def build_dataset(results: Path, impossible: Mapping[str, str] = MappingProxyType({})) -> DatasetSummary:
+def build_dataset(
+    results: Path, impossible: Mapping[str, str] = MappingProxyType({}), events: EventSink = discard
+) -> DatasetSummary:
     """Read ``lock.json`` and ``raw/`` under ``results`` and replace its dataset folder as a whole.
 
-    ``impossible`` lists, by run_id, reasons why runs are invalid although they pass every gate. Raises StudyError or
+    ``impossible`` lists, by run_id, reasons why runs are invalid although they pass every gate; ``events`` learns of
+    damaged records. Raises StudyError or
     RecordError if the lock cannot be read, RigError if nothing can be written.
     """
     plan = read_lock(results / "lock.json")
     if checksums_of(results, "lock").exists():  # early locks have none
         verify_checksums(results, "lock")
-    records = find_records(results / "raw")
+    records = find_records(results / "raw", events)
     outcomes: dict[str, _Outcome] = {}
     for run in plan.runs:
         if run.run_id not in outcomes:

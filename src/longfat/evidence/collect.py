@@ -33,6 +33,7 @@ from longfat.relations.claims import Claim
 from longfat.relations.judge import asked_of
 from longfat.study.study import Study
 from longfat.system.errors import RecordError, StudyError
+from longfat.system.events import EventSink, discard
 
 
 def required_selections(study: Study, claims: Iterable[Claim], figures: FiguresDocument) -> tuple[Selection, ...]:
@@ -60,12 +61,12 @@ def selections_of_claim(claim: Claim, study: Study, values_of: ValuesOf | None =
             yield from (needed for _, needed in asked_of(claim.needs, one)) if claim.needs else ()
 
 
-def build_valid(results: Path, folder: StudyFolder) -> DatasetSummary:
+def build_valid(results: Path, folder: StudyFolder, events: EventSink = discard) -> DatasetSummary:
     """Build the dataset with the gates applied, and again if a metric has a value outside its bounds.
 
     Raises StudyError, RecordError or RigError as ``build_dataset``.
     """
-    summary = build_dataset(results)
+    summary = build_dataset(results, events=events)
     if not summary.ok:
         return summary
     found = impossible(load_dataset(results), required_selections(folder.study, folder.claims, folder.figures))

@@ -40,9 +40,10 @@ def keep_made_on(results: Path, made: MadeOn) -> None:
 def read_made_on(results: Path) -> MadeOn | None:
     """Return the commit and the machine of the newest runs, or None if they are unknown."""
     try:
-        return MadeOn(**json.loads((results / NAME).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        made = MadeOn(**json.loads((results / NAME).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+    return made if isinstance(made.commit, str) and isinstance(made.machine, str) else None
 
 
 def _processor() -> str:
