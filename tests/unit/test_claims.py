@@ -158,6 +158,13 @@ def test_all_problems_are_reported_at_once_with_line_column_and_nearest_match(tm
     assert "claims.yaml:18: claims[2].relatoin: " in text
 
 
+def test_each_error_in_a_relation_is_named(tmp_path: Path) -> None:
+    relation = "godput[delay] + goodput[delay, speed=1, cubic] > rtt[one-drp]"
+    text = problems(tmp_path, claim("one", relation))
+    columns = [1 + relation.index(word) for word in ("godput", "speed", "cubic", "one-drp")]
+    assert "4 problems" in text and all(f"column {column} of" in text for column in columns)
+
+
 @pytest.mark.parametrize(
     ("field", "message"),
     [

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from longfat.metrics import METRICS, Metric
 from longfat.metrics.quantities import Condition, Selection
@@ -25,7 +26,23 @@ from longfat.system.errors import StudyError
 
 
 class RelationError(ExpressionError):
-    """An error in a relation: its syntax, or an unknown name."""
+    """An error in a relation: its syntax, or an unknown name; ``further`` has errors elsewhere in the text."""
+
+    further: tuple[RelationError, ...] = ()
+
+
+def check_each(*checks: Callable[[], object]) -> None:
+    """Make all checks. Raises the first RelationError, with the others in ``further``."""
+    found: dict[tuple[int, str], RelationError] = {}
+    for check in checks:
+        try:
+            check()
+        except RelationError as error:
+            found |= {(one.column, one.message): one for one in (error, *error.further)}
+    if found:
+        first, *others = (found[place] for place in sorted(found))
+        first.further = tuple(others)
+        raise first
 
 
 @dataclass(frozen=True)
@@ -135,8 +152,7 @@ def selection_of(term: Term, scope: Scope) -> Selection:
     metric = metric_of(term)
     experiment, items = experiment_of(term, scope)
     chosen = _Choice(scope, metric, experiment)
-    for item in items:
-        chosen.add(item, shared=item not in term.items)
+    check_each(*(partial(chosen.add, item, shared=item not in term.items) for item in items))
     missing = [name for name in metric.required if name not in {*chosen.parameters, *(["flow"] if chosen.flow else [])}]
     if missing:
         raise RelationError(f"metric {metric.name!r} needs {', '.join(missing)}", term.column)

@@ -206,4 +206,5 @@ def _add_relations(
             yield Finding((*place, "relation", number), str(error))
         except RelationError as error:
             row = f"{of[0]}, line {of[1].line}: " if of else ""
-            yield Finding((*place, "relation", number), f"{row}{placed(text, error)}", error.hint)
+            for one in (error, *error.further):
+                yield Finding((*place, "relation", number), f"{row}{placed(text, one)}", one.hint)

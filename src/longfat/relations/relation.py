@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from longfat.metrics.quantities import Selection
@@ -17,6 +18,7 @@ from longfat.relations.bind import (
     Term,
     ValuesOf,
     along,
+    check_each,
     experiment_of,
     parameters_of,
     without,
@@ -73,11 +75,9 @@ class Relation:
         unused = {item.name: item for item in self.where if item.relation and item.name not in ("flow", "experiment")}
         for scope in self.scopes(study):
             found = True
-            for left, right in pairwise(self.sides):
-                require_one_unit(left, right)
-            for comparison in self.comparisons:
-                check(comparison.of, scope)
-                _require_open(comparison, scope)
+            check_each(*(partial(check, comparison.of, scope) for comparison in self.comparisons))
+            check_each(*(partial(require_one_unit, *sides) for sides in pairwise(self.sides)))
+            check_each(*(partial(_require_open, comparison, scope) for comparison in self.comparisons))
             for term in terms_of(*self.sides) if unused else ():
                 for name in parameters_of(term, scope):
                     unused.pop(name, None)

@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -29,6 +30,7 @@ from longfat.relations.bind import (
     Term,
     ValuesOf,
     along,
+    check_each,
     check_factor,
     check_term,
     has_value,
@@ -134,8 +136,7 @@ def check(node: Expression, scope: Scope) -> None:
             check_term(node.of, scope, several=True)
             check(node.law, dataclasses.replace(scope, over=metric_of(node.of).over))
         case _:
-            for part in parts(node):
-                check(part, scope)
+            check_each(*(partial(check, part, scope) for part in parts(node)))
     if isinstance(node, Rank | Spread):
         for term in terms_of(node.of):
             check_factor(node.factor, term, scope, node.column)
@@ -149,6 +150,7 @@ def check(node: Expression, scope: Scope) -> None:
 
 def require_one_unit(left: Expression, right: Expression) -> None:
     """Raise RelationError if both sides are measured, and in different units."""
+    left, right = sorted((left, right), key=lambda side: [term.column for term in terms_of(side)])
     one, other = (unit(side).replace("points", "%") for side in (left, right))
     plain = metric_behind(left) and metric_behind(right)  # so that no unit is a unit, not an unknown one
     if one != other and (plain or (one and other)):
