@@ -83,6 +83,12 @@ def test_options_make_a_sound_study_with_a_run_for_each_point(
     assert {len(run.spec.sent) for run in runs} == {flows * (len(algorithms) if together else 1)}
 
 
+def test_a_number_has_the_unit_of_the_next_value_that_has_one(tmp_path: Path) -> None:
+    given = {"rate": "3,30mbit,0.1gbit", "rtt": "9ms", "buffer": "", "queue": "fq", "loss": "", "duration": "3s"}
+    trial = read_trial(["reno"], given, 1, False, 1, tmp_path)
+    assert trial.path["rate"] == ("3 Mbit/s", "30 Mbit/s", "0.1 Gbit/s")
+
+
 def test_every_faulty_option_is_named_at_once(root: Path) -> None:
     (root / "trial").mkdir()
     given = {"rate": "30", "rtt": "4 mbit", "buffer": "much", "queue": "pfifo,cdl", "loss": "some", "duration": "3"}

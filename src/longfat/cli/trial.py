@@ -140,7 +140,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _values(text: str, *kinds: type[Quantity], bare: bool = False) -> tuple[str, ...]:
-    """Return the values of an option; a number without a unit has the unit of the last value.
+    """Return the values of an option; a number without a unit has the unit of the next value that has one.
 
     ``bare`` gives whole numbers a meaning without a unit: then all values have one or none has. Raises StudyError.
     """
@@ -150,7 +150,8 @@ def _values(text: str, *kinds: type[Quantity], bare: bool = False) -> tuple[str,
         return tuple(parts)
     if bare and any(units) and (alone := next((part for part, unit in zip(parts, units, strict=True) if not unit), "")):
         raise StudyError(f"{alone} in {text!r} has no unit", hint="give each value a unit, or none for packets")
-    found = [_value(part if unit else part + units[-1], kinds) for part, unit in zip(parts, units, strict=True)]
+    nexts = [next(filter(None, units[place:]), "") for place in range(len(parts))]
+    found = [_value(part if unit else part + then, kinds) for part, unit, then in zip(parts, units, nexts, strict=True)]
     if len({kind for kind, _ in found}) > 1:
         raise StudyError(f"{text!r} has units of different kinds", hint="a sweep has one kind; try each for itself")
     return tuple(dict.fromkeys(value for _, value in found))
@@ -167,6 +168,9 @@ def _value(text: str, kinds: Sequence[type[Quantity]]) -> tuple[type[Quantity], 
             unit = given if given in kind.units else units[given.lower()]
             kind.parse(f"{number} {unit}")
             return kind, f"{number} {unit}"
+    if len(kinds) > 1:
+        known = ", ".join(unit for kind in kinds for unit in kind.units)
+        raise StudyError(f"{text!r} is not a limit of a queue", hint=f"write packets, or a number and a unit: {known}")
     return kinds[0], str(kinds[0].parse(text))  # raises, and names the units
 
 
