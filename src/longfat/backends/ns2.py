@@ -196,7 +196,7 @@ def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder:
     shaped, payload = _shaped(spec), _payload(spec)
     marked = _marked_us(spec, marks)
     sockets, queues, arrivals = [], [], []
-    received = {flow.name: (0, 0) for flow in spec.flows}
+    received: dict[str, tuple[int, int]] = {}
     cuts: dict[tuple[int, int], int] = {}
     for line in lines:
         kind, *fields = line.split()
@@ -209,7 +209,8 @@ def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder:
             arrivals.append(f"{t_us},{node},{packets},{bisect.bisect_right(marked[node], int(t_us))}\n")
         elif kind == "received":
             flow = spec.flows[int(fields[0])]
-            received[flow.name] = (received[flow.name][0] + int(fields[1]) * payload, int(fields[2]))
+            before, _ = received.get(flow.name, (0, 0))
+            received[flow.name] = (before + int(fields[1]) * payload, int(fields[2]))
         else:
             raise RigError(f"ns-2 printed an unknown line: {line!r}")
     environment = {"kernel_release": f"ns-{version}", "ccas": sorted(CCAS)}

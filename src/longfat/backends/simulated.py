@@ -15,6 +15,7 @@ from typing import Any
 from longfat.spec.network import base_rtt_us, buffers_bytes, lay_out
 from longfat.spec.plain import canonical_json
 from longfat.spec.runspec import Queue, RunSpec
+from longfat.system.errors import RigError
 from longfat.system.identity import PACKAGE, code_identity
 
 SOURCES = (Path(__file__), PACKAGE / "spec" / "network.py")
@@ -110,9 +111,11 @@ def further(queue: Queue) -> dict[str, Any]:
 
 
 def flow_reports(spec: RunSpec, received: Mapping[str, tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    """Yield the entries of flows.json."""
+    """Yield the entries of flows.json. Raises RigError for a flow of which nothing is reported."""
     for flow in spec.flows:
-        amount, last_us = received.get(flow.name, (0, 0))
+        if flow.name not in received:
+            raise RigError(f"the simulator's output is not complete: nothing about what flow {flow.name!r} received")
+        amount, last_us = received[flow.name]
         yield {
             "flow": flow.name,
             "sender": flow.sender,
