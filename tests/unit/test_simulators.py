@@ -15,7 +15,6 @@ from test_queues import RED
 from longfat.backends.ns2 import Ns2Backend, script
 from longfat.backends.ns3 import description, write_raw
 from longfat.spec.runspec import Node, Probes, RunSpec
-from longfat.system.errors import RigError
 
 
 def lines(spec: RunSpec, word: str) -> list[str]:
@@ -72,5 +71,3 @@ def test_printed_lines_become_raw_files(tmp_path: Path) -> None:
     ]
     (flow,) = json.loads((tmp_path / "flows.json").read_text())
     assert flow["goodput_bps"] == round(8 * 36_200_000 / 3)
-    with pytest.raises(RigError, match="stream1"):
-        write_raw(plain(cable_spec()), lines[:-1], tmp_path, "3.37")

@@ -196,7 +196,7 @@ def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder:
     shaped, payload = _shaped(spec), _payload(spec)
     marked = _marked_us(spec, marks)
     sockets, queues, arrivals = [], [], []
-    received: dict[str, tuple[int, int]] = {}
+    received = {flow.name: (0, 0) for flow in spec.flows}
     cuts: dict[tuple[int, int], int] = {}
     for line in lines:
         kind, *fields = line.split()
@@ -209,8 +209,7 @@ def write_raw(spec: RunSpec, lines: Sequence[str], marks: Sequence[str], folder:
             arrivals.append(f"{t_us},{node},{packets},{bisect.bisect_right(marked[node], int(t_us))}\n")
         elif kind == "received":
             flow = spec.flows[int(fields[0])]
-            before, _ = received.get(flow.name, (0, 0))
-            received[flow.name] = (before + int(fields[1]) * payload, int(fields[2]))
+            received[flow.name] = (received[flow.name][0] + int(fields[1]) * payload, int(fields[2]))
         else:
             raise RigError(f"ns-2 printed an unknown line: {line!r}")
     environment = {"kernel_release": f"ns-{version}", "ccas": sorted(CCAS)}
@@ -244,7 +243,7 @@ def _socket_row(spec: RunSpec, fields: Sequence[str], payload: int, cuts: dict[t
     state = CWR if cut > before else OPEN
     threshold = int(ssthresh) if cut else INFINITE_SSTHRESH
     segments = (int(cwnd), threshold, max(0, int(sent) - delivered))
-    counts = (rtt_us, rtt_us, int(again), "", delivered * payload, delivered, "")
+    counts = (rtt_us, rtt_us, int(again), 0, delivered * payload, delivered, "")
     row = (t_us, spec.flows[flow].name, stream, ESTABLISHED, state, *segments, *counts)
     return ",".join(str(field) for field in row) + "\n"
 

@@ -36,6 +36,11 @@ PORT_COLUMNS = ("t_us", "node", "interface", "sent_bytes", "capacity_bits")
 ARRIVAL_COLUMNS = ("t_us", "node", "packets", "marked_packets")
 
 
+def _kind(name: str, values: npt.NDArray[Any]) -> npt.DTypeLike:
+    """Return the type of a column of sockets: whole numbers, also for states, or floats if some are null."""
+    return _SOCKET_KINDS.get(name, np.float64 if values.dtype == np.float64 else np.int64)
+
+
 @dataclass(frozen=True)
 class Run:
     """One lock entry: its experiment, its factors in base units, and its outcome.
@@ -164,10 +169,9 @@ class Dataset:
         """
         if (run_id, flow) not in self._samples:
             table = self._read("sockets", columns=list(SOCKET_COLUMNS), chosen=_chosen(run_id, flow))
-            found = {name: table[name].to_numpy() for name in SOCKET_COLUMNS}  # numbers with nulls are floats
-            kinds = {name: _SOCKET_KINDS.get(name, values.dtype) for name, values in found.items()}
+            found = {name: table[name].to_numpy() for name in SOCKET_COLUMNS}
             self._samples.clear()
-            self._samples[run_id, flow] = {name: values.astype(kinds[name]) for name, values in found.items()}
+            self._samples[run_id, flow] = {name: values.astype(_kind(name, values)) for name, values in found.items()}
         return self._samples[run_id, flow]
 
     def queues(self, run_id: str) -> Mapping[str, Series]:

@@ -113,9 +113,9 @@ def _contradictions(data: dict[str, Any]) -> Iterator[tuple[Path_, str]]:
         for place, nic in enumerate(host["nics"]):
             path = ("hosts", number, "nics", place)
             ends.setdefault(nic["link"], []).append(host["name"])
-            for card in filter(None, (nic["mac"], nic["pci"])):
-                if (other := cards.setdefault((card, nic["vlan"]), nic["link"])) != nic["link"]:
-                    yield path, f"the card {card} leads to link {other!r} already; two links need two cards or VLANs"
+            card = nic["mac"] or nic["pci"]  # emulated cards with a MAC each may share a place on the bus
+            if (other := cards.setdefault((card, nic["vlan"]), nic["link"])) != nic["link"]:
+                yield path, f"the card {card} leads to link {other!r} already; two links need two cards or VLANs"
             if "tunnel" in nic and nic["tunnel"]["local"] == nic["tunnel"]["remote"]:
                 yield path, f"both ends of the tunnel have the address {nic['tunnel']['local']}"
     for link, hosts in sorted(ends.items()):
