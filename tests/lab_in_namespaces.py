@@ -27,7 +27,7 @@ import pytest
 from longfat.backends.virtual import open_virtual
 
 PATIENCE_S = 20.0
-CARD: dict[str, Any] = {"mac": None, "pci": "0000:00:01.0", "vlan": None}
+CARD: dict[str, Any] = {"mac": None, "vlan": None}
 ROLES = {"receiver": "receiver", "router": "router", "sender": "sender"}
 CABLES = {"left": ("sender", "router"), "right": ("router", "receiver")}
 TUNNEL, VNI, ENDS = "direct", 7, {"sender": "192.0.2.1", "receiver": "192.0.2.2"}
@@ -193,7 +193,10 @@ def _write_files(lab: Lab) -> None:
             "name": host,
             "role": role,
             "ssh": {"address": host, "port": 22, "user": "root", "host_key": None},
-            "nics": [{"link": link, **(tunnels[host] if link == TUNNEL else CARD)} for link in links[host]],
+            "nics": [
+                {"link": link, **(tunnels[host] if link == TUNNEL else CARD | {"pci": f"0000:00:0{place}.0"})}
+                for place, link in enumerate(links[host], start=1)
+            ],
             "placement": {"provider": "namespaces", "location": None, "machine_type": None, "id": None},
         }
         for host, role in ROLES.items()
