@@ -29,8 +29,8 @@ from longfat.spec.network import (
     ETHERNET_HEADER_BYTES,
     Port,
     base_rtt_us,
-    buffers_bytes,
     impairment_seed,
+    lay_out,
     mss_bytes,
     ports,
     route,
@@ -155,51 +155,13 @@ class FakeBackend:
         return fault
 
     def _achieved(self, spec: RunSpec) -> dict[str, object]:
-        nodes = {
-            node.name: {"sysctls": dict(node.sysctls), "offloads_on": sorted(node.offloads)} for node in spec.nodes
-        }
-        flows = [
-            {
-                "flow": flow.name,
-                "cca": flow.cca,
-                "cca_parameters": {key: int(value) for key, value in spec.cca_parameters(flow).items()},
-                "base_rtt_us": base_rtt_us(spec, flow),
-                "send_buffer_bytes": buffers_bytes(spec, flow)[0],
-            }
-            for flow in spec.flows
-        ]
-        interfaces = []
-        for port in ports(spec):
-            rate = port.egress.wire_bps
-            queue = port.egress.queue
-            interfaces.append(
-                {
-                    "node": port.node,
-                    "interface": port.name,
-                    "mtu_bytes": port.mtu_bytes,
-                    "rate_bps": None if rate is None else round(rate * self.achieved_rate_factor),
-                    "queue_kind": queue.kind,
-                    "limit_packets": queue.limit_packets,
-                    "delay_us": port.egress.wire_delay_ns // 1000,
-                    "drops": 0,
-                    "deliberate_drops": len(port.egress.drops),
-                    **simulated.further(queue),
-                    **drawn(spec, port),
-                    **followed(spec, port),
-                }
-            )
-        web = {"web": [{"web": users.name, "ccas": [users.cca]} for users in spec.web]} if spec.web else {}
-        captured = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.captures}
-        return {
-            "nodes": nodes,
-            "interfaces": interfaces,
-            "flows": flows,
-            "receive_buffers": {flow.name: buffers_bytes(spec, flow)[1] for flow in spec.flows},
-            "capture": captured,
-            "cpu_pressure_us": None,
-            "memory_pressure": 0,
-            **web,
-        }
+        found = simulated.achieved(spec)
+        for port, one in zip(lay_out(spec).all_ports(), found["interfaces"], strict=True):
+            if one["rate_bps"] is not None:
+                one["rate_bps"] = round(one["rate_bps"] * self.achieved_rate_factor)
+            one |= drawn(spec, port) | followed(spec, port)
+        found["capture"] = {name: {"captured": 0, "dropped": 0, "removed": 0} for name in spec.probes.captures}
+        return found | ({"web": [{"web": one.name, "ccas": [one.cca]} for one in spec.web]} if spec.web else {})
 
 
 def _ends(one: Flow | Udp | Web) -> dict[str, object]:
@@ -250,10 +212,6 @@ def _counters(spec: RunSpec) -> dict[str, dict[str, int]]:
 
 
 def _sockets(spec: RunSpec) -> str:
-    columns = (
-        "t_us,flow,stream,state,ca_state,cwnd_segments,ssthresh_segments,inflight_segments,srtt_us,min_rtt_us,"
-        "retrans_total,lost_segments,bytes_acked,delivered_segments,dwnd_segments"
-    )
     rows = []
     step = spec.probes.socket_interval_us
     for flow in spec.flows if step else ():
@@ -273,11 +231,10 @@ def _sockets(spec: RunSpec) -> str:
                     f"{t_us},{flow.name},{stream},{ESTABLISHED},{OPEN},{pipe},{ssthresh},{pipe},{rtt_us},{rtt_us},"
                     f"{past if stream == 0 else 0},0,{acked},{delivered},{dwnd}\n"
                 )
-    return columns + "\n" + "".join(rows)
+    return simulated.SOCKET_COLUMNS + "".join(rows)
 
 
 def _queues(spec: RunSpec) -> str:
-    columns = "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total"
     rows = []
     step = spec.probes.queue_interval_us
     ways = [(flow, route(spec, flow.sender, flow.receiver)) for flow in spec.flows]
@@ -287,7 +244,7 @@ def _queues(spec: RunSpec) -> str:
             packets = sum(truth.received_bytes(spec, flow, t_us) // mss_bytes(spec, flow) for flow in crossing)
             octets = packets * (port.mtu_bytes + ETHERNET_HEADER_BYTES)
             rows.append(f"{t_us},{port.node},{port.name},{port.egress.queue.kind},0,0,0,{packets},{octets},0\n")
-    return columns + "\n" + "".join(rows)
+    return simulated.QUEUE_COLUMNS + "".join(rows)
 
 
 def _arrivals(spec: RunSpec, step_us: int) -> str:
