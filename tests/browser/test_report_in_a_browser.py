@@ -17,18 +17,16 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 
 from axe_playwright_python.sync_playwright import Axe
-from evidenced import add
-from fabricated_results import CLAIMS, judge_study, write_results, write_study
+from evidenced import add, repository
+from fabricated_results import CLAIMS, make_results, write_study
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from test_evaluate import FOLDER as BCP133
 from test_evaluate import invented
-from test_kernel_check import STUDY as CANARIES
 
 from longfat.cli.console import Output
 from longfat.cli.watch import watch
 from longfat.data.opened import draw_all
 from longfat.data.study_folder import StudyFolder, studies_in
-from longfat.dataset.build import build_dataset
 from longfat.evidence.baselines import FOLDER, read_baselines
 from longfat.evidence.judged import evidence_of
 from longfat.execute.results import open_results
@@ -80,23 +78,16 @@ headlines:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder ``results`` with the report of the study and the front page."""
     root = tmp_path_factory.mktemp("browser")
-    study = write_study(root, CLAIMS + MORE_CLAIMS, repetitions=3)
+    with pytest.MonkeyPatch.context() as patch:
+        repository(root, patch)
+        study = write_study(root, CLAIMS + MORE_CLAIMS, repetitions=3)
+        small, folder = root / "results" / "small", StudyFolder(study)
+        make_results(study, small, judged=True)
+        add(small)
+    draw_all(small, folder)
     (study / "README.md").write_text(README, encoding="utf-8")
     (study / "headlines.yaml").write_text(HEADLINES, encoding="utf-8")
-    small = root / "results" / "small"
-    write_results(study, small)
-    build_dataset(small)
-    judge_study(small, study)
-    folder = StudyFolder(study)
-    draw_all(small, folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LONGFAT_ROOT", str(root))
-        patch.setenv("LONGFAT_CACHE", str(root / "cache"))
-        canaries = root / "experiments" / "_canary"
-        canaries.mkdir()
-        (canaries / "study.yaml").write_text(CANARIES, encoding="utf-8")
-        add(small)
-    shutil.rmtree(canaries)
+    shutil.rmtree(root / "experiments" / "_canary")
     evidence = evidence_of(folder, read_baselines(root / FOLDER))
     assert evidence is not None
     write_report(small, folder, evidence, (), dataclasses.replace(evidence, stack="linux-2.4", grounds=()))
@@ -105,10 +96,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "results" / CARD).parent.mkdir(parents=True)
     draw_card(invented("mine", card_document(rules)), card_document(rules), (root / "results" / CARD).parent)
     empty = root / "results" / "without-runs"
-    write_results(study, empty, omit=lambda run: True)
-    build_dataset(empty)
-    judge_study(empty, study)
-    draw_all(empty, folder)
+    make_results(study, empty, omit=lambda run: True, reported=True)
     write_report(empty, folder, evidence)
     return root / "results"
 
@@ -258,9 +246,7 @@ def test_the_slider_is_of_the_experiment_with_the_most_claims_although_another_h
     text = (study / "study.yaml").read_text(encoding="utf-8").replace("[1 MiB, 8 MiB]", "[1 MiB, 4 MiB, 8 MiB]")
     more = "{id: more, like: delay, sweep: {product: {algorithm: [standard], window: [1 MiB, 2 MiB, 3 MiB, 4 MiB]}}}"
     (study / "study.yaml").write_text(f"{text}  - {more}\n", encoding="utf-8")
-    write_results(study, tmp_path)
-    build_dataset(tmp_path)
-    judge_study(tmp_path, study)
+    make_results(study, tmp_path, judged=True)
     page.goto(write_report(tmp_path, StudyFolder(study)).as_uri())
     chart = page.locator("#chart[data-ready=yes]")
     expect(chart).to_have_attribute("data-value", str(4 << 20))

@@ -15,9 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fabricated_results import write_results, write_study
+from fabricated_results import make_results, write_study
 
-from longfat.dataset.build import build_dataset
 from stress.commands import Answer, call
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -36,8 +35,7 @@ def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], 
     """Read the shipped studies and fabricate the results of a small one; return the round."""
     small = write_study(work / "small")
     results = work / "small/results"
-    write_results(small, results)
-    build_dataset(results)
+    make_results(small, results)
     studies = sorted(path.parent for path in EXPERIMENTS.glob("*/study.yaml"))
     places = (study / name for study in [*studies, small] for name in FILES)
     texts = {path: path.read_text(encoding="utf-8") for path in places if path.exists()}

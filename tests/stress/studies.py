@@ -17,9 +17,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from fabricated_results import write_results, write_study
+from fabricated_results import make_results, write_study
 
-from longfat.dataset.build import build_dataset
 from longfat.system.text import has_controls
 from stress.commands import SOURCE, call
 
@@ -110,8 +109,7 @@ PLANTS: Mapping[str, Plant] = {one.__name__: one for one in (link, pipe, noise, 
 def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], str]:
     """Fabricate the results of a small study; return the round."""
     small, results = write_study(work / "small"), work / "small/results"
-    write_results(small, results)
-    build_dataset(results)
+    make_results(small, results)
     secret = work / "home/secret.yaml"
     secret.parent.mkdir()
     secret.write_text(f"{SECRET}: 1\n", encoding="utf-8")
