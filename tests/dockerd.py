@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from needs import refuse, require_packages
+from needs import comes_true, end_session, refuse, require_packages
 
-START_PATIENCE_S = 60.0
-END_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
 LOG_TAIL_CHARS = 2000
 # The daemon sees the machine's files but a /run and an /etc/docker of its own, and what it mounts is seen by nobody
 # else; all of that ends with it.
@@ -83,31 +80,14 @@ def _daemon(folder: Path) -> Iterator[Docker]:
             start_new_session=True,
         )
     try:
-        _await(process, command, log)
+        begun = comes_true(lambda: process.poll() is not None or answers(command), PATIENCE_S)
+        if not begun or process.poll() is not None:
+            refuse("docker", f"dockerd does not start here: {log.read_text(errors='replace')[-LOG_TAIL_CHARS:]}")
         yield command
     finally:
-        _end(process)
+        end_session(process)  # which ends its containers and its containerd first
         if made:
             configured.rmdir()
         for group in Path("/sys/fs/cgroup").glob(f"**{parent}"):
             with suppress(OSError):
                 group.rmdir()
-
-
-def _await(process: subprocess.Popen[bytes], command: Docker, log: Path) -> None:
-    deadline = time.monotonic() + START_PATIENCE_S
-    while process.poll() is None and time.monotonic() < deadline:
-        if answers(command):
-            return
-        time.sleep(0.2)
-    refuse("docker", f"dockerd does not start here: {log.read_text(errors='replace')[-LOG_TAIL_CHARS:]}")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the daemon, which ends its containers and its containerd first."""
-    process.terminate()
-    try:
-        process.wait(END_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Needs of tests that not every machine meets: packages, programs, free ports. Must not assert anything."""
+"""Needs of tests: packages, programs and free ports, and the time of other processes. Must not assert anything."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import subprocess
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
@@ -36,3 +40,21 @@ def free_ports(count: int) -> list[int]:
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]
+
+
+def comes_true(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Return whether a condition becomes true within some seconds."""
+    end = time.monotonic() + seconds
+    while not (true := condition()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return true
+
+
+def end_session(process: subprocess.Popen[bytes]) -> None:
+    """End a daemon, which ends what it has started; kill its session if it takes longer than a minute."""
+    process.terminate()
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -14,14 +14,13 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from needs import free_ports, refuse, require_packages
+from needs import comes_true, end_session, free_ports, refuse, require_packages
 
 PATIENCE_S = 30.0
 NODES = ("node1", "node2")
@@ -109,12 +108,9 @@ class Slurm:
 
     def wait(self, seen: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
         """Wait until something is so. Raises RuntimeError with the logs' ends where it never is."""
-        deadline = time.monotonic() + seconds
-        while not seen():
-            if time.monotonic() > deadline:
-                logs = sorted(self.folder.glob("*.log"))
-                raise RuntimeError("\n".join(f"{log.name}: {log.read_text(errors='replace')[-1500:]}" for log in logs))
-            time.sleep(0.1)
+        if not comes_true(seen, seconds):
+            logs = sorted(self.folder.glob("*.log"))
+            raise RuntimeError("\n".join(f"{log.name}: {log.read_text(errors='replace')[-1500:]}" for log in logs))
 
 
 @contextmanager
@@ -147,7 +143,7 @@ def slurm() -> Iterator[Slurm]:
         try:
             for command in commands:
                 process = _start(command, cluster.environment, folder / f"{command[0]}.out")
-                own.callback(_end, process)
+                own.callback(end_session, process)
                 if command[0] == "munged":
                     cluster.wait((munge / "socket").exists)
             own.callback(cluster.end)
@@ -173,15 +169,6 @@ def _start(command: list[str], environment: dict[str, str], log: Path) -> subpro
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _steps(spool: str, node: str) -> list[int]:

@@ -9,14 +9,14 @@ import json
 import multiprocessing
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import cable_spec, delay_spec
 from machine import descendants, network_state
+from needs import comes_true
 from scarce_backends import realtime, simulator
 
 from longfat.backends.protocol import FEATURES, Backend, Feature, Traits, needed
@@ -54,7 +54,6 @@ OF_KERNELS = (
 QUEUE_COLUMNS = (
     "t_us,node,interface,qdisc,backlog_packets,backlog_bytes,drops_total,sent_packets,sent_bytes,marked_total"
 )
-PATIENCE_S = 20.0
 RED: dict[str, Scalar] = {
     "min": 20_000,
     "max": 60_000,
@@ -167,7 +166,7 @@ def folder(backend: Backend, traits: Traits, spec: RunSpec, tmp_path_factory: py
     backend.run(spec, path)
     if traits.clock == "real":  # no other test runs meanwhile
         assert network_state() == before
-        assert await_(lambda: not programs_of_runs()), programs_of_runs()
+        assert comes_true(lambda: not programs_of_runs()), programs_of_runs()
     return path
 
 
@@ -175,13 +174,6 @@ def programs_of_runs() -> list[str]:
     """Return command lines of programs that only a run in real time starts."""
     names = ("iperf", "mnexec", "tcpdump", "container_init.py", "bash --norc", "longfat.backends.testbed.agent")
     return [line for line in descendants().values() if any(name in line for name in names)]
-
-
-def await_(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return condition()
 
 
 def read_json(path: Path) -> Any:
@@ -344,10 +336,10 @@ def test_a_worker_that_is_killed_takes_its_run_with_it(
     before = network_state()
     worker = multiprocessing.get_context("fork").Process(target=backend.run, args=(spec, tmp_path))
     worker.start()
-    assert await_(lambda: any("iperf" in line for line in programs_of_runs())), "the run never started"
+    assert comes_true(lambda: any("iperf" in line for line in programs_of_runs())), "the run never started"
     assert worker.pid is not None
     os.kill(worker.pid, signal.SIGKILL)
-    worker.join(PATIENCE_S)
-    assert await_(lambda: not programs_of_runs()), programs_of_runs()
-    assert await_(lambda: network_state() == before)
+    worker.join(20)
+    assert comes_true(lambda: not programs_of_runs()), programs_of_runs()
+    assert comes_true(lambda: network_state() == before)
     assert not (tmp_path / "outcome.json").exists()

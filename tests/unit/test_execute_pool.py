@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import plan_of
 from fake_backend import FakeBackend
+from needs import comes_true
 
 from longfat.execute.attempt import Attempt
 from longfat.execute.pool import Threads
@@ -46,22 +47,10 @@ def study(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     process = subprocess.Popen(
         [sys.executable, str(script), str(results)], env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)}
     )
-    deadline = time.monotonic() + 30
-    while len(list((results / "raw").glob("one-flow*"))) < 2:
-        assert time.monotonic() < deadline and process.poll() is None, "the study did not get going"
-        time.sleep(0.02)
+    assert comes_true(lambda: len(list((results / "raw").glob("one-flow*"))) >= 2, 30), "the study did not get going"
     yield process, results
     process.kill()
     process.wait()
-
-
-def gone(pids: list[str]) -> bool:
-    deadline = time.monotonic() + 20
-    while any(Path("/proc", pid, "exe").exists() for pid in pids):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def test_a_study_listens_nowhere(study: tuple[subprocess.Popen[bytes], Path]) -> None:
@@ -84,7 +73,7 @@ def test_guests_end_with_the_command_and_only_the_runs_in_flight_are_lost(
     guests = [pid for thread in threads for pid in (thread / "children").read_text().split()]
     process.send_signal(number)
     process.wait(20)
-    assert process.returncode != 0 and gone(guests)
+    assert process.returncode != 0 and comes_true(lambda: not any(Path("/proc", pid, "exe").exists() for pid in guests))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "study.py"]
     assert number is signal.SIGKILL or not list((results / "raw").glob(".*"))
     before = recorded(results)

@@ -11,11 +11,10 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from needs import comes_true
 from tiny_kernels import NAME, PATCH, VERSION, pack, settings, tiny_kernels
 
 from longfat.builds.kernel import KernelBuild, build_environment, build_kernel, check_configuration, count_objects
@@ -271,16 +270,6 @@ def test_a_build_ends_with_the_process_that_was_killed(kernels: Path, tmp_path: 
     builder.kill()
     builder.wait()
     assert comes_true(lambda: not is_running(int(child.read_text())))
-
-
-def comes_true(what: Callable[[], bool]) -> bool:
-    """Return whether ``what`` becomes true within 20 seconds."""
-    end = time.monotonic() + 20
-    while not what():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def test_a_damaged_package_is_refused_with_the_repair_and_one_in_the_cache_needs_no_program(kernels: Path) -> None:

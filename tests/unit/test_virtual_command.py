@@ -7,11 +7,11 @@ import dataclasses
 import os
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from conftest import delay_spec
+from needs import comes_true
 
 from longfat.backends import guest_process, virtual
 from longfat.backends.guest_process import GuestKernel, scratch_folder, watch
@@ -91,7 +91,7 @@ def test_a_guest_without_an_outcome_is_an_error_and_nothing_that_it_has_begun_ou
     backend = stub_backend(tmp_path, f"sleep 60 & kill -STOP $!; echo child $!; {end}")
     with pytest.raises(RigError, match=r"the guest ended with.*\nchild") as told:
         backend.run(delay_spec(), tmp_path)
-    assert gone(int(str(told.value).split()[-1]))
+    assert comes_true(lambda: not is_running(int(str(told.value).split()[-1])), 1)
 
 
 @pytest.mark.parametrize("end", ["exit 3", "while :; do :; done"])
@@ -184,11 +184,3 @@ def test_a_run_that_needs_more_than_the_kernel_has_is_refused(tmp_path: Path) ->
     ):
         (reason,) = backend.refuses(lacking)
         assert name in reason
-
-
-def gone(pid: int) -> bool:
-    """Return whether a process ends within a second."""
-    deadline = time.monotonic() + 1
-    while is_running(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not is_running(pid)

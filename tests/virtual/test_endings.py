@@ -9,12 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from guests import MEMORY_BYTES, boot, processes_in, task_folder, virtual
+from needs import comes_true
 
 from longfat.backends import guest_process
 from longfat.execute.memory import OVERHEAD_BYTES
@@ -31,16 +30,6 @@ while True: pass
 """
 
 
-def wait_until(true: Callable[[], bool], seconds: float) -> bool:
-    """Whether the function ``true`` says so within ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if true():
-            return True
-        time.sleep(0.05)
-    return False
-
-
 @pytest.mark.parametrize(
     ("program", "limit", "seconds"),
     [(SPIN, "STILL_CPU_S", 1.0), ("import os\nos.read(os.pipe()[0], 1)", "STILL_WALL_S", 2.0)],
@@ -53,7 +42,7 @@ def test_a_guest_that_hangs_is_ended_and_leaves_no_process(
     with task_folder(program) as task:
         with pytest.raises(RigError, match=r"virtual clock stood still for \d+ s"):
             boot(task)
-        assert wait_until(lambda: processes_in(task) == [], 2)
+        assert comes_true(lambda: processes_in(task) == [], 2)
 
 
 def test_a_worker_that_is_killed_takes_its_guest_with_it() -> None:
@@ -63,12 +52,12 @@ def test_a_worker_that_is_killed_takes_its_guest_with_it() -> None:
         worker = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
         try:
             console = task / "console.log"
-            assert wait_until(lambda: console.exists() and "spinning" in console.read_text(), 20), "no guest came up"
+            assert comes_true(lambda: console.exists() and "spinning" in console.read_text(), 20), "no guest came up"
             assert len(processes_in(task)) >= 2
         finally:
             worker.send_signal(signal.SIGKILL)
             worker.communicate()
-        assert wait_until(lambda: processes_in(task) == [], 5), f"left behind: {processes_in(task)}"
+        assert comes_true(lambda: processes_in(task) == [], 5), f"left behind: {processes_in(task)}"
 
 
 def test_a_kernel_that_is_no_program_is_named(tmp_path: Path) -> None:
