@@ -1,28 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests and their responses: what a manifest says of them, what a server and users make of it, gates and tables."""
+"""Requests and their responses: what a manifest says of them, what a server and users make of it, and tables."""
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 import pytest
 from conftest import cable_spec
-from fabricated_results import CAPTURED, READ_BACK
 from manifests import HEAD, keys_of, refused, spec_of
 
 from longfat.guest.kinds import requests
 from longfat.metrics.data import NoValue
 from longfat.metrics.requests import late_response_time, response_time
-from longfat.spec.gates import Evidence
 from longfat.spec.runspec import Node, Requests, RunSpec
-from longfat.study.traffic import misses
 
 MANIFEST = (
     HEAD
@@ -35,8 +29,6 @@ MANIFEST = (
 )
 ASK = Requests("ask", "client1", "server", 20, "reno", 60_000_000, 30_000)
 SPEC = RunSpec((Node("client1", "sender"), Node("server", "receiver")), (), (), cable_spec().probes, 1, requests=(ASK,))
-ACHIEVED = {**READ_BACK, **CAPTURED, "requests": [{"requests": "ask", "ccas": ["reno"]}]}
-REPORT = {"requests": "ask", "responses": 100, "errors": {}}
 ORDER = {"response_bytes": 1000, "shape": 3.0, "sizes": "fixed", "think_us": 2_000_000, "thinking": "fixed"}
 
 
@@ -88,26 +80,6 @@ def test_faults_of_a_distribution_are_named_with_their_line(tmp_path: Path, text
 )
 def test_faults_of_requests_are_named(tmp_path: Path, old: str, new: str, key: str) -> None:
     assert keys_of(tmp_path, MANIFEST, (old, new)) == [f"experiments[0].requests[0].{key}"]
-
-
-@pytest.mark.parametrize(
-    ("change", "missed"),
-    [
-        (lambda seen, told: None, 0),
-        (lambda seen, told: told.clear(), 1),
-        (lambda seen, told: seen.pop("requests"), 1),
-        (lambda seen, told: seen["requests"][0].update(ccas=["cubic"]), 1),
-        (lambda seen, told: told[0].update(responses=0), 1),
-        (lambda seen, told: told[0].update(errors={"econnreset": 2}), 1),
-    ],
-)
-def test_gates_of_requests_name_what_was_missed(
-    change: Callable[[dict[str, Any], list[dict[str, Any]]], object], missed: int
-) -> None:
-    achieved, told = copy.deepcopy(ACHIEVED), [copy.deepcopy(REPORT)]
-    change(achieved, told)
-    found = misses(Evidence(SPEC, achieved, [], {"requests": told}))
-    assert ["ask" in miss for miss in found] == [True] * missed
 
 
 @pytest.mark.parametrize("sizes", ["fixed", "exponential", "pareto", "table"])

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers, web traffic and pings: plan, gates, dataset and metrics, on the fake backend's known truth."""
+"""Transfers, web traffic, requests and pings: plan, gates, dataset and metrics, on the fake backend's known truth."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import cable_spec
 from fabricated_results import CAPTURED, READ_BACK, make_results
 from manifests import HEAD, keys_of, plan_of, study_of
 from own_metrics import own_metrics
+from test_requests import SPEC as ASKING
 
 from longfat.dataset.load import Dataset
 from longfat.metrics.quantities import Selection, by_repetition, measure
 from longfat.spec.gates import Evidence
-from longfat.spec.runspec import Node, RunSpec, Web
+from longfat.spec.runspec import Web
 from longfat.study.traffic import misses
 
 own_metrics("kelly-2003")  # web_bytes, web_rate
@@ -45,9 +46,12 @@ MANIFEST = (
 """
 )
 USERS = Web("surf", "client1", "server", 100, "reno", 10_000_000)
-SPEC = RunSpec((Node("client1", "sender"), Node("server", "receiver")), (), (), cable_spec().probes, 1, web=(USERS,))
-ACHIEVED = {**READ_BACK, **CAPTURED, "web": [{"web": "surf", "ccas": ["reno"]}]}
-REPORT = {"web": "surf", "replies": 100_000, "errors": {"recv_error": 60, "http_404": 40}}
+SPEC = dataclasses.replace(ASKING, web=(USERS,))
+ALGORITHMS = {kind: [{kind: name, "ccas": ["reno"]}] for kind, name in (("web", "surf"), ("requests", "ask"))}
+TOLD = {
+    "web": [{"web": "surf", "replies": 100_000, "errors": {"recv_error": 60, "http_404": 40}}],
+    "requests": [{"requests": "ask", "responses": 100, "errors": {}}],
+}
 
 Change = Callable[[dict[str, Any], list[dict[str, Any]]], object]
 
@@ -83,22 +87,27 @@ def test_complete_transfers_are_counted_over_all_flows(dataset: Dataset) -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "missed"),
+    ("kind", "change", "missed"),
     [
-        (lambda seen, web: web[0].update(replies=99_900), 0),
-        (lambda seen, web: web[0].update(replies=9_900), 1),
-        (lambda seen, web: web[0].update(replies=0, errors={}), 1),
-        (lambda seen, web: web.clear(), 1),
-        (lambda seen, web: seen.pop("web"), 1),
-        (lambda seen, web: seen["web"][0].update(ccas=["cubic", "reno"]), 1),
-        (lambda seen, web: seen["web"][0].update(ccas=[]), 1),
+        ("web", lambda seen, told: told[0].update(replies=99_900), 0),
+        ("web", lambda seen, told: told[0].update(replies=9_900), 1),
+        ("web", lambda seen, told: told[0].update(replies=0, errors={}), 1),
+        ("web", lambda seen, told: told.clear(), 1),
+        ("web", lambda seen, told: seen.pop("web"), 1),
+        ("web", lambda seen, told: seen["web"][0].update(ccas=["cubic", "reno"]), 1),
+        ("web", lambda seen, told: seen["web"][0].update(ccas=[]), 1),
+        ("requests", lambda seen, told: told.clear(), 1),
+        ("requests", lambda seen, told: seen.pop("requests"), 1),
+        ("requests", lambda seen, told: seen["requests"][0].update(ccas=["cubic"]), 1),
+        ("requests", lambda seen, told: told[0].update(responses=0), 1),
+        ("requests", lambda seen, told: told[0].update(errors={"econnreset": 2}), 1),
     ],
 )
-def test_gates_of_web_traffic_name_what_was_missed(change: Change, missed: int) -> None:
-    achieved, web = copy.deepcopy(ACHIEVED), [copy.deepcopy(REPORT)]
-    change(achieved, web)
-    found = misses(Evidence(SPEC, achieved, [], {"web": web}))
-    assert ["surf" in miss for miss in found] == [True] * missed
+def test_gates_of_web_traffic_and_requests_name_what_was_missed(kind: str, change: Change, missed: int) -> None:
+    achieved, told = copy.deepcopy(({**READ_BACK, **CAPTURED, **ALGORITHMS}, TOLD))
+    change(achieved, told[kind])
+    name = {"web": "surf", "requests": "ask"}[kind]
+    assert [name in miss for miss in misses(Evidence(SPEC, achieved, [], told))] == [True] * missed
 
 
 def test_a_run_without_flows_is_valid_and_has_a_row_for_each_web_traffic(dataset: Dataset) -> None:
