@@ -19,38 +19,25 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tiny_study import STUDY, write_tiny
 
 from stress.commands import await_gone, below, ended, lives, send, start
 
-STUDY = """\
-format: 2
-study: struck
-title: Some runs of a second
-algorithms: {reno: {cca: reno}, cubic: {cca: cubic}}
-hosts: {mtu: 1500 B}
-experiments:
-  - id: delay
-    topology: {kind: delay, rate: 10 Mbit/s, rtt: 20 ms}
-    flows: [{name: f, from: client1, to: server, algorithm: "${algorithm}", window: 64 KiB, duration: 1 s}]
-    probes: {capture: [f]}
-    sweep: {product: {algorithm: [reno, cubic]}}
-    repetitions: REPETITIONS
-"""
 CLAIMS = """\
 format: 2
-study: struck
+study: tiny
 claims:
-  - id: fills
+  - id: more
     artifact: fig-1
-    statement: A window above what the path holds fills it.
-    paper: {value: 9 Mbit/s, where: rate over frames}
-    relation: goodput[delay] > 9 for algorithm
+    statement: A larger window gives more.
+    paper: {value: more, where: a rule}
+    relation: goodput[window=1 MiB] > goodput[window=64 KiB] in delay
 """
 FIGURES = """\
 format: 2
-study: struck
+study: tiny
 figures:
-  - {bars: fig-1, title: goodput, of: "goodput[delay]", x: algorithm, hypothesis: the rate}
+  - {bars: fig-1, title: goodput, of: "goodput[delay]", x: window in KiB, hypothesis: the window}
 """
 BACKENDS = ("fake", "fake", "fake", "virtual")
 REPETITIONS = {"fake": 30, "virtual": 3}
@@ -65,16 +52,15 @@ LOCKS = (".in-use", ".superseded")
 def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], Mapping[str, int]]:
     """Write the study; return the round."""
     for backend, repetitions in REPETITIONS.items():
-        study = work / backend / "struck"
-        study.mkdir(parents=True)
-        manifest = STUDY.replace("REPETITIONS", str(repetitions))
-        for name, text in (("study", manifest), ("claims", CLAIMS), ("figures", FIGURES)):
+        again = f"repetitions: {repetitions}\n    probes: {{capture: [flow1]}}"
+        study = write_tiny(work / backend, STUDY.replace("repetitions: 2", again))
+        for name, text in (("claims", CLAIMS), ("figures", FIGURES)):
             (study / f"{name}.yaml").write_text(text, encoding="utf-8")
     undisturbed: dict[str, tuple[Mapping[str, bytes], set[str], float]] = {}
 
     def play(chance: random.Random) -> Mapping[str, int]:
         backend, folder = chance.choice(BACKENDS), work / "round"
-        study = str(work / backend / "struck")
+        study = str(work / backend / "experiments/tiny")
         command = ("reproduce", study, "--backend", backend, "--jobs", "2", "--results", f"{folder}/results")
         if backend not in undisturbed:
             folder.mkdir()
