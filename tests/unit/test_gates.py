@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import bottleneck
 import pytest
 from conftest import cable_spec, delay_spec
 from fake_backend import FakeBackend
@@ -120,6 +121,44 @@ def test_goodput_above_the_rate_is_a_miss(truth: Truth, goodput_bps: int, later_
     reports[0] |= {"bytes_received": 126_000_000, "goodput_bps": goodput_bps}
     reasons = misses(Evidence(SPEC, truth[0], reports, end_us=SPEC.end_us + later_us if later_us else None))
     assert [reason.split()[-2] for reason in reasons] == (["991369772"] if missed else [])
+
+
+DECLARED = {
+    "card": {"hosts": "{interrupt_moderation: 100 us, packet_time: 8 us, input_queue: 300}"},
+    "impairment": {"keys": "loss: 1 %"},
+    "steps": {
+        "keys": "changes: [{at: 500 ms, rate: 50 Mbit/s}]",
+        "hosts": "{}\n    clock_tolerance: 0 ppm\n    phases: fixed",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "bend", "said"),
+    [
+        ("card", lambda port: port.update(drops=12), None),
+        ("card", lambda port: port["card"].pop(), "card of server is [{'limit': 1000000, 'slot': 100000}], declared"),
+        ("card", lambda port: port["card"][1].update(packet=9), "'packet': 9"),
+        ("impairment", lambda port: port.update(drops=1010, passed_packets=98_990), None),
+        ("impairment", lambda port: port.update(drops=2000, passed_packets=98_000), "1000 +- 189"),
+        ("impairment", lambda port: port["impairment"].update(loss=1), "is 1, declared 42949672"),
+        ("impairment", lambda port: port["impairment"].update(jitter=5), "is 5, declared 0"),
+        ("steps", lambda port: None, None),
+        ("steps", lambda port: port.update(steps=1), "did 1 steps, declared 2"),
+        ("steps", lambda port: port.update(late_ns=1_001), "1001 ns late, allowed 1000 ns"),
+        ("steps", lambda port: port.update(offered_bits=10**8), "0 bits, its steps offered 100000000"),
+        (
+            "steps",
+            lambda port: port.update(offered_bits=10**9, taken_bytes=10**9 // 8),
+            "1000000000 bits, its steps let 75012304",
+        ),
+        ("steps", lambda port: port.update(rate_bps=10**8), "100000000 bit/s, declared 50000000 bit/s"),
+    ],
+)
+def test_a_path_that_was_not_achieved_is_a_miss(tmp_path: Path, part: str, bend: Bend, said: str | None) -> None:
+    spec = bottleneck.planned(tmp_path, **DECLARED[part])
+    found = bottleneck.missed(spec, tmp_path / "run", lambda port: part in port and port["node"] != "card1", bend)
+    assert found == () if said is None else (len(found) == 1 and said in found[0])
 
 
 def test_what_cannot_be_read_is_a_reason_and_no_crash(truth: Truth) -> None:
