@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
-import tarfile
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -20,7 +18,6 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 from fake_backend import FakeBackend
 
-from longfat.backends import collect
 from longfat.execute.attempt import Attempt, Outcome
 from longfat.execute.cluster import kubernetes
 from longfat.execute.cluster.places import CHECKOUT, Host, Kubernetes, Place, Scheduler, Slurm, Ssh, read_place
@@ -161,33 +158,3 @@ def test_a_record_arrives_as_it_was_sealed(tmp_path: Path) -> None:
     with pytest.raises(RecordError):
         receive(archive.replace(b'"status": "ok"', b'"status": "OK"'), tmp_path, "b", plan_of(1)[0].run_id)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
-
-
-def entry(name: str, kind: bytes = tarfile.REGTYPE, size: int = 1) -> bytes:
-    """Return an archive of one entry."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        info = tarfile.TarInfo(name)
-        info.type, info.size, info.linkname = kind, size if kind == tarfile.REGTYPE else 0, "/etc/passwd"
-        archive.addfile(info, io.BytesIO(b"x" * size))
-    return content.getvalue()
-
-
-@pytest.mark.parametrize(
-    "archive",
-    [
-        b"no archive",
-        entry("../above"),
-        entry("/absolute"),
-        entry("a/../../b"),
-        *(entry("x", kind) for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE)),
-        entry("large", size=40_000),
-    ],
-)
-def test_an_archive_of_anything_but_few_plain_files_inside_the_folder_is_refused(
-    archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collect, "MAX_BYTES", 10_240)
-    with pytest.raises(RigError):
-        collect.unpack(io.BytesIO(archive), tmp_path / "new")
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.is_symlink()]

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from stress import hosts
 from test_no_traceback import CHANCES, ROUNDS, Play, playing
 
-from longfat.backends.collect import MAX_BYTES, MAX_DEPTH, MAX_HEADER_BYTES, unpack
+from longfat.backends import collect
+from longfat.backends.collect import MAX_BYTES, MAX_DEPTH, MAX_HEADER_BYTES
 from longfat.backends.testbed.connect import connection
 from longfat.backends.testbed.connect.answers import HostFailed, checked, read_message, understood
 from longfat.backends.testbed.connect.connection import Connections
@@ -95,30 +96,34 @@ def test_a_host_that_is_silent_floods_or_ends_is_lost_in_time(
     assert caught.value.where == "sender"
 
 
-def archive_of(name: str, comment: int = 0) -> io.BytesIO:
+def archive_of(name: str, comment: int = 0, kind: bytes = tarfile.REGTYPE, size: int = 0) -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
         entry = tarfile.TarInfo(name)
+        entry.type, entry.size, entry.linkname = kind, size, "/etc/passwd"
         entry.pax_headers = {"comment": "x" * comment} if comment else {}
-        archive.addfile(entry, io.BytesIO())
-    return io.BytesIO(gzip.compress(content.getvalue()) if comment else content.getvalue())
+        archive.addfile(entry, io.BytesIO(bytes(size)))
+    return gzip.compress(content.getvalue()) if comment else content.getvalue()
 
 
 @pytest.mark.parametrize(
     "archive",
-    [archive_of("d/" * MAX_DEPTH + "f"), archive_of("d/" * 3000 + "f"), archive_of("two\nlines"), archive_of("\x9b31m"),
-     archive_of("f", 2 * MAX_HEADER_BYTES)],
+    [b"no archive", archive_of("../above"), archive_of("/absolute"), archive_of("a/../../b"), archive_of("two\nlines"),
+     *(archive_of("x", kind=kind) for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE)),
+     archive_of("large", size=40_000), archive_of("d/" * MAX_DEPTH + "f"), archive_of("d/" * 3000 + "f"),
+     archive_of("\x9b31m"), archive_of("f", 2 * MAX_HEADER_BYTES)],
 )  # fmt: skip
-def test_an_archive_that_is_deep_or_has_odd_names_or_a_large_header_is_refused(
-    archive: io.BytesIO, tmp_path: Path
+def test_an_archive_of_anything_but_few_plain_files_inside_the_folder_is_refused(
+    archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(collect, "MAX_BYTES", 10_240)
     with pytest.raises(RigError):
-        unpack(archive, tmp_path / "new")
-    assert not any((tmp_path / "new").iterdir())
+        collect.unpack(io.BytesIO(archive), tmp_path / "new")
+    assert not any((tmp_path / "new").iterdir()) and len([*tmp_path.iterdir()]) == 1
 
 
 def test_a_compressed_archive_is_unpacked(tmp_path: Path) -> None:
-    unpack(archive_of("d/f", 10), tmp_path / "new")
+    collect.unpack(io.BytesIO(archive_of("d/f", 10)), tmp_path / "new")
     assert (tmp_path / "new/d/f").read_bytes() == b""
 
 
