@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fabricated_results import bytes_of, change_json, write_results, write_study
+from fabricated_results import bytes_of, change_json, make_results, write_results, write_study
 
 from longfat.dataset import columns
 from longfat.dataset.build import DatasetSummary, build_dataset, dataset_digests
@@ -21,20 +21,13 @@ from longfat.plan import PlannedRun
 from longfat.system.errors import RigError
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
-    return write_study(tmp_path)
-
-
 def test_equal_records_give_equal_bytes_whatever_the_wall_clock_or_the_folder_is(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first, second = tmp_path / "first", Path("run=1/a:b")
-    write_results(study, first)
-    write_results(study, second)
-    build_dataset(first)
-    build_dataset(second)
+    study, first, second = write_study(tmp_path), tmp_path / "first", Path("run=1/a:b")
+    make_results(study, first)
+    make_results(study, second)
     assert load_dataset(second).runs == load_dataset(first).runs
     assert bytes_of(first / "dataset") == bytes_of(second / "dataset")
     shutil.rmtree(first / "dataset")
@@ -42,8 +35,8 @@ def test_equal_records_give_equal_bytes_whatever_the_wall_clock_or_the_folder_is
     assert bytes_of(first / "dataset") == bytes_of(second / "dataset")
 
 
-def test_a_run_that_was_not_made_is_missing_and_listed_among_the_exclusions(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path, omit=lambda run: run.experiment == "one-drop")
+def test_a_run_that_was_not_made_is_missing_and_listed_among_the_exclusions(tmp_path: Path) -> None:
+    write_results(write_study(tmp_path), tmp_path, omit=lambda run: run.experiment == "one-drop")
     assert build_dataset(tmp_path) == DatasetSummary(ok=8, invalid=0, failed=0, missing=1)
     with (tmp_path / "dataset" / "exclusions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -60,15 +53,13 @@ def test_a_run_that_was_not_made_is_missing_and_listed_among_the_exclusions(stud
     ],
 )
 def test_what_was_read_back_of_each_interface_is_a_row_and_what_cannot_be_read_makes_the_run_invalid(
-    study: Path, tmp_path: Path, file: str, change: Callable[[Any], object]
+    tmp_path: Path, file: str, change: Callable[[Any], object]
 ) -> None:
     def bend(run: PlannedRun, folder: Path) -> None:
         if run.experiment == "one-drop":
             change_json(folder / file, change)
 
-    write_results(study, tmp_path, bend)
-    build_dataset(tmp_path)
-    dataset = load_dataset(tmp_path)
+    dataset = make_results(write_study(tmp_path), tmp_path, bend).dataset
     good, bad = (next(run for run in dataset.runs if run.status == status) for status in ("ok", "invalid"))
     shaped = next(row for row in dataset.achieved[good.run_id] if row["rate_bps"])
     assert (shaped["interface"], shaped["rate_bps"], shaped["queue_kind"]) == ("client1-eth0", 1_000_000_000, "pfifo")
@@ -83,10 +74,9 @@ def test_a_missing_dataset_is_a_clear_error(tmp_path: Path) -> None:
         dataset_digests(tmp_path)
 
 
-def test_series_of_a_captured_flow_read_back_in_time_order(study: Path, tmp_path: Path) -> None:
-    write_results(study, tmp_path)
-    assert build_dataset(tmp_path) == DatasetSummary(ok=9, invalid=0, failed=0, missing=0)
-    dataset = load_dataset(tmp_path)
+def test_series_of_a_captured_flow_read_back_in_time_order(tmp_path: Path) -> None:
+    dataset = make_results(write_study(tmp_path), tmp_path).dataset
+    assert [run.status for run in dataset.runs] == ["ok"] * 9
     run = next(run for run in dataset.runs if run.experiment == "one-drop")
     for read in (dataset.outstanding, dataset.throughput):
         series = read(run.run_id, "stream1")

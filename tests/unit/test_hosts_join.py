@@ -61,34 +61,27 @@ def parts(tmp_path: Path) -> dict[str, Path]:
     }
 
 
-@pytest.fixture
-def run_folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    return folder
-
-
 @pytest.mark.parametrize("found", [FOUND, FOUND | {"mean_reply_us": None, "errors": {}}])
 def test_the_parts_of_all_hosts_become_one_run(
-    parts: dict[str, Path], run_folder: Path, found: dict[str, object]
+    parts: dict[str, Path], tmp_path: Path, found: dict[str, object]
 ) -> None:
     (parts["sender"] / "pings.csv").write_text("t_us,rtt_us\n0,10.072\n100,\n")
     (parts["receiver"] / "web/surf.users.json").write_text(json.dumps(found))
-    join_parts(SPEC, parts, run_folder, {})
-    achieved = json.loads((run_folder / "achieved.json").read_text())
+    join_parts(SPEC, parts, tmp_path, {})
+    achieved = json.loads((tmp_path / "achieved.json").read_text())
     assert set(achieved["nodes"]) == {"client1", "server"}
     assert [entry["interface"] for entry in achieved["interfaces"]] == ["server-eth0", "client1-eth0"]
     assert [flow["flow"] for flow in achieved["flows"]] == ["stream1"]
     assert (achieved["cpu_pressure_us"], achieved["memory_pressure"]) == (9, 2)
-    assert set(json.loads((run_folder / "counters.json").read_text())) == {"client1", "server"}
-    assert (run_folder / "sockets.csv").read_text().split() == ["t_us,flow", "100,a", "200,b", "300,c", "1000,d"]
-    assert (run_folder / "pings.csv").read_text().split() == ["t_us,rtt_us", "0,10.072", "100,"]
-    (flow,) = json.loads((run_folder / "flows.json").read_text())
+    assert set(json.loads((tmp_path / "counters.json").read_text())) == {"client1", "server"}
+    assert (tmp_path / "sockets.csv").read_text().split() == ["t_us,flow", "100,a", "200,b", "300,c", "1000,d"]
+    assert (tmp_path / "pings.csv").read_text().split() == ["t_us,rtt_us", "0,10.072", "100,"]
+    (flow,) = json.loads((tmp_path / "flows.json").read_text())
     assert flow["bytes_sent"] == flow["bytes_received"] > 0
-    assert json.loads((run_folder / "outcome.json").read_text()) == {"status": "ok", "reason": None, "end_us": 7}
-    (udp,) = json.loads((run_folder / "udp.json").read_text())
+    assert json.loads((tmp_path / "outcome.json").read_text()) == {"status": "ok", "reason": None, "end_us": 7}
+    (udp,) = json.loads((tmp_path / "udp.json").read_text())
     assert udp.items() >= (SENT | ARRIVED | {"udp": "steady", "packet_bytes": 1500, "due_packets": 167}).items()
-    (web,) = json.loads((run_folder / "web.json").read_text())
+    (web,) = json.loads((tmp_path / "web.json").read_text())
     assert web.items() >= (found | {"web": "surf", "cca": "cubic"}).items()
     assert achieved["web"] == [{"web": "surf", "ccas": ["cubic"]}]
 
@@ -111,19 +104,19 @@ def test_the_parts_of_all_hosts_become_one_run(
     ],
 )
 def test_each_number_is_a_count_of_one_host(
-    host: str, file: str, data: object, reason: str, parts: dict[str, Path], run_folder: Path
+    host: str, file: str, data: object, reason: str, parts: dict[str, Path], tmp_path: Path
 ) -> None:
     (parts[host] / f"{file}.json").write_text(json.dumps(data))
     with pytest.raises(RigError, match=reason):
-        join_parts(SPEC, parts, run_folder, {})
+        join_parts(SPEC, parts, tmp_path, {})
 
 
 @pytest.mark.parametrize("servers", [[], ["surf", "surf"]])
 def test_web_traffic_has_the_algorithms_of_one_server(
-    parts: dict[str, Path], run_folder: Path, servers: list[str]
+    parts: dict[str, Path], tmp_path: Path, servers: list[str]
 ) -> None:
     achieved = json.loads((parts["sender"] / "achieved.json").read_text())
     achieved["web"] = [{"web": name, "ccas": ["cubic"]} for name in servers]
     (parts["sender"] / "achieved.json").write_text(json.dumps(achieved))
     with pytest.raises(RigError, match=f"the servers whose algorithms were read are {', '.join(servers) or 'none'}"):
-        join_parts(SPEC, parts, run_folder, {})
+        join_parts(SPEC, parts, tmp_path, {})

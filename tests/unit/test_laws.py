@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabricated_results import judge_study, make_results, write_study
+from fabricated_results import judge_study, write_study
 from manifests import refused
 from own_metrics import own_metrics
 from tables_in_memory import run, tables
+from test_claims import results as results
 
 from longfat.data.study_folder import StudyFolder
 from longfat.metrics import METRICS
@@ -138,14 +139,6 @@ claims:
 """
 DEVIATION = "    deviation: {reason: it is known, relation: INSTEAD}\n"
 GOODPUT = '"goodput[delay, standard, window=8 MiB] = %s"'
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Goodput of about 988 Mb/s."""
-    folder = tmp_path_factory.mktemp("laws")
-    make_results(write_study(folder), folder)
-    return folder
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import subprocess
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fabricated_results import make_results, write_study
@@ -44,15 +43,10 @@ def package(finished: tuple[Path, StudyFolder]) -> zipfile.ZipFile:
     return zipfile.ZipFile(results / "small.crate.zip")
 
 
-@pytest.fixture(scope="module")
-def crate(package: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
-    graph = json.loads(package.read("ro-crate-metadata.json"))["@graph"]
-    return {entity["@id"]: entity for entity in graph}
-
-
 def test_the_description_of_a_package_names_every_file_and_the_run_that_made_the_results(
-    package: zipfile.ZipFile, crate: dict[str, dict[str, Any]]
+    package: zipfile.ZipFile,
 ) -> None:
+    crate = {entity["@id"]: entity for entity in json.loads(package.read("ro-crate-metadata.json"))["@graph"]}
     assert {"results/lock.json", "results/verdicts.json", "study/study.yaml"} <= set(package.namelist())
     parts = [part["@id"] for part in crate["./"]["hasPart"]]
     unnamed = [name for name in package.namelist() if not any(name == part or name.startswith(part) for part in parts)]

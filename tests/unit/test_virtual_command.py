@@ -30,14 +30,6 @@ WORDS = ("seccomp=auto",)
 KERNEL = GuestKernel(Path("/cache/linux"), "k", WORDS, frozenset({"reno"}))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The folder of a run."""
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    return folder
-
-
 def stub_backend(tmp_path: Path, script: str) -> VirtualBackend:
     """A backend whose kernel is a shell script, started in the folder of its run."""
     kernel = tmp_path / "linux"
@@ -63,25 +55,25 @@ def test_seccomp_filters_are_for_the_images_own_programs_alone(tmp_path: Path) -
     assert said == ["seccomp=auto", "seccomp=off"]
 
 
-def test_the_raw_files_of_a_guest_and_its_console_are_moved_into_the_run_folder(tmp_path: Path, folder: Path) -> None:
+def test_the_raw_files_of_a_guest_and_its_console_are_moved_into_the_run_folder(tmp_path: Path) -> None:
     script = "mkdir raw/iperf; cp spec.json raw/outcome.json; echo 5 >raw/iperf/f.txt; printf 'in %s\\r\\n' \"$PWD\""
     backend = stub_backend(tmp_path, script)
-    backend.run(delay_spec(), folder)
-    assert (folder / "outcome.json").read_text() == delay_spec().to_json()
-    assert (folder / "iperf/f.txt").read_text() == "5\n"
-    assert (folder / "console.log").read_text() == "in TASK\n"
+    backend.run(delay_spec(), tmp_path)
+    assert (tmp_path / "outcome.json").read_text() == delay_spec().to_json()
+    assert (tmp_path / "iperf/f.txt").read_text() == "5\n"
+    assert (tmp_path / "console.log").read_text() == "in TASK\n"
     assert [path.name for path in (tmp_path / "scratch").iterdir() if path.is_dir()] == []
 
 
 def test_a_guest_sees_neither_the_environment_nor_the_home_of_the_user(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LONGFAT_SECRET", "token")
     backend = stub_backend(tmp_path, "touch raw/outcome.json; env >raw/env.txt")
-    backend.run(delay_spec(), folder)
-    names = {line.partition("=")[0] for line in (folder / "env.txt").read_text().splitlines()}
+    backend.run(delay_spec(), tmp_path)
+    names = {line.partition("=")[0] for line in (tmp_path / "env.txt").read_text().splitlines()}
     assert names - {"PWD", "OLDPWD", "SHLVL", "_"} == {"HOME", "PATH"}
-    assert f"HOME={os.environ['HOME']}\n" not in (folder / "env.txt").read_text()
+    assert f"HOME={os.environ['HOME']}\n" not in (tmp_path / "env.txt").read_text()
 
 
 @pytest.mark.parametrize("end", ["kill -9 $$", "exit 0"])
@@ -105,19 +97,19 @@ def test_a_guest_that_is_out_of_memory_is_reported_as_such(
     assert "`memory`" in str(caught.value.hint)
 
 
-def test_a_guest_that_leaves_a_link_gives_nothing_of_the_host_into_the_results(tmp_path: Path, folder: Path) -> None:
+def test_a_guest_that_leaves_a_link_gives_nothing_of_the_host_into_the_results(tmp_path: Path) -> None:
     backend = stub_backend(tmp_path, "touch raw/outcome.json; ln -s /etc/passwd raw/stolen.txt")
     with pytest.raises(RigError, match=r"raw/stolen.txt: a run left something that is neither a file nor a folder"):
-        backend.run(delay_spec(), folder)
-    assert not (folder / "stolen.txt").exists()
+        backend.run(delay_spec(), tmp_path)
+    assert not (tmp_path / "stolen.txt").exists()
 
 
 @pytest.mark.skipif(landlock_version() < 1, reason="the kernel has no Landlock")
-def test_a_guest_writes_to_the_folder_of_its_run_and_not_to_its_root(tmp_path: Path, folder: Path) -> None:
+def test_a_guest_writes_to_the_folder_of_its_run_and_not_to_its_root(tmp_path: Path) -> None:
     backend = stub_backend(tmp_path, "echo >root/x; echo >../y; rm root/bin; echo ended >raw/outcome.json")
     (tmp_path / "root" / "bin").touch()
-    backend.run(delay_spec(), folder)
-    assert (folder / "outcome.json").read_text() == "ended\n"
+    backend.run(delay_spec(), tmp_path)
+    assert (tmp_path / "outcome.json").read_text() == "ended\n"
     assert [path.name for path in (tmp_path / "root").iterdir()] == ["bin"]
     assert not (tmp_path / "scratch/y").exists()
 

@@ -22,17 +22,12 @@ answer = [done.returncode, done.stdout, done.stderr]
 """
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def test_a_guest_keeps_the_registers_through_switches_faults_signals_and_forks(tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed: the program that checks the registers cannot be built")
-    target = tmp_path_factory.mktemp("program") / "vector_state"
-    argv = ["gcc", "-O1", "-Wall", "-Werror", "-static", "-pthread", "-o", str(target), str(SOURCE)]
+    program = tmp_path / "vector_state"
+    argv = ["gcc", "-O1", "-Wall", "-Werror", "-static", "-pthread", "-o", str(program), str(SOURCE)]
     subprocess.run(argv, check=True)
-    return target
-
-
-def test_a_guest_keeps_the_registers_through_switches_faults_signals_and_forks(program: Path) -> None:
     status, output, errors = ask(PROGRAM, program)
     if status == NO_AVX:
         pytest.skip("this CPU has no AVX")

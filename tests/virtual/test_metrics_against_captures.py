@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from capture_reader import Connection, read_connections
 from packets import read_packets
 
 from longfat.dataset.build import build_dataset
-from longfat.dataset.load import Dataset, Series, load_dataset
+from longfat.dataset.load import Series, load_dataset
 from longfat.metrics import METRICS
 from longfat.metrics.data import Array, RunData
 from longfat.metrics.registry import load_own_metrics
@@ -119,11 +119,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Captured]:
     command = [sys.executable, "-m", "longfat", "run", str(folder), "--results", str(results), "--jobs", "1"]
     subprocess.run(command, check=True, capture_output=True)
     assert build_dataset(results).valid
-    dataset = load_dataset(results)
-    return dict(each_run(dataset, results))
-
-
-def each_run(dataset: Dataset, results: Path) -> Iterator[tuple[str, Captured]]:
+    dataset, runs = load_dataset(results), {}
     for run in dataset.runs:
         (folder,) = (results / "raw").glob(f"{run.scenario}.*")
         found = Captured(RunData(dataset, run), 40_000 if run.experiment != "cable" else 0, folder / "captures")
@@ -133,8 +129,8 @@ def each_run(dataset: Dataset, results: Path) -> Iterator[tuple[str, Captured]]:
         for row in found.data.flows:
             port = 5001 + (row["flow"] in ("new", "second"))
             found.flows[row["flow"]] = read_connections(paths[row["flow"]], port, min(begins))
-        name = run.experiment + (f" {run.factors['long']}" if run.factors else "")
-        yield name, found
+        runs[run.experiment + (f" {run.factors['long']}" if run.factors else "")] = found
+    return runs
 
 
 GOODPUT: dict[str, Callable[[Captured], tuple[float, float]]] = {
@@ -192,10 +188,6 @@ TOGETHER: dict[str, Callable[[Captured], tuple[float, float]]] = {
 }
 
 
-def seconds(start: int, end: int) -> Array:
-    return SECOND * np.arange(start, end + 1, dtype=np.float64)
-
-
 def sustained(rates: Array) -> float:
     return float(100 * np.mean(rates >= 0.9 * rates.max()))
 
@@ -205,14 +197,10 @@ def dip(rates: Array) -> float:
     return float(100 * min(after) / rates.max())
 
 
-def wire_rates(run: Captured) -> Array:
-    """Rate of whole frames, for what was acknowledged half a round trip after it left the bottleneck."""
-    rates: Array = run.rates(seconds(0, 6) + BACK_OF_RTT * run.rtt_us).sum(axis=1) * ON_WIRE_BYTES / MSS
-    return rates
-
-
 def utilisation(run: Captured) -> float:
-    return float(100 * wire_rates(run)[1:].mean() * 1e6 / RATE_BPS)
+    """By whole frames of what was acknowledged half a round trip after it left the bottleneck."""
+    edges = SECOND * np.arange(1, 7, dtype=np.float64) + BACK_OF_RTT * run.rtt_us
+    return float(100 * run.rates(edges).sum(axis=1).mean() * ON_WIRE_BYTES / MSS * 1e6 / RATE_BPS)
 
 
 @pytest.mark.parametrize("metric", TOGETHER)
@@ -256,16 +244,10 @@ def test_outstanding_data_is_that_of_the_capture(runs: dict[str, Captured], metr
     run = runs["drop"]
     (connection,) = run.flows["flow"]
     series = Series(*np.array(connection.outstanding, dtype=np.float64).T)
-    own = with_series(run.data, series)
-    told = METRICS[metric].of(own, None, OUTSTANDING[metric])
-    assert METRICS[metric].of(run.data, None, OUTSTANDING[metric]) == pytest.approx(told, rel=0.01)
-
-
-def with_series(data: RunData, series: Series) -> RunData:
-    """The run with outstanding data that was read here."""
 
     class Own(RunData):
         def outstanding(self, flow: str | None = None) -> Series:
             return series
 
-    return Own(data.dataset, data.run)
+    told = METRICS[metric].of(Own(run.data.dataset, run.data.run), None, OUTSTANDING[metric])
+    assert METRICS[metric].of(run.data, None, OUTSTANDING[metric]) == pytest.approx(told, rel=0.01)

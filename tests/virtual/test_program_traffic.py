@@ -40,19 +40,13 @@ SPIN = "while True: pass"
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The digests of the scripts, which are in the cache folder."""
-    folder, found = tmp_path_factory.mktemp("files"), {}
+def own(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """A hundred datagrams. The scripts are in the cache folder."""
+    folder, files = tmp_path_factory.mktemp("files"), {}
     for name, text in {"send.py": SEND, "receive.py": RECEIVE, "spin.py": SPIN}.items():
         (folder / name).write_text(text)
-        found[name] = hashlib.sha256(text.encode()).hexdigest()
-        own_files.keep({found[name]: folder / name}, virtual().jail)
-    return found
-
-
-@pytest.fixture(scope="module")
-def own(files: dict[str, str]) -> Program:
-    """A hundred datagrams."""
+        files[name] = hashlib.sha256(text.encode()).hexdigest()
+        own_files.keep({files[name]: folder / name}, virtual().jail)
     send = ("python3", "send.py", "{address}", "{port}", str(PACKETS), str(PAYLOAD_BYTES))
     receive = ("python3", "receive.py", "{port}")
     return Program("own", "client1", "server", send, receive, 2_000_000, files=files, keep=("counts.csv",))
