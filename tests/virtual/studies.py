@@ -22,11 +22,11 @@ from longfat.study.traffic import misses
 
 
 def planned(path: Path, text: str) -> dict[str, RunSpec]:
-    """Return the runs of a study by experiment and factors (``queues codel``); its text goes into ``path``.
+    """Return the runs of a study by experiment and factors (``queues codel``); text and head go into ``path``.
 
     Clocks are exact and phases fixed, as laws need them.
     """
-    path.write_text(text, encoding="utf-8")
+    path.write_text(f"format: 2\nstudy: example\ntitle: Runs in guests\n{text}", encoding="utf-8")
     plan = build_plan(_exact(load_study(path)), pins=virtual().pins())
     return {" ".join([entry.experiment, *map(str, entry.factors.values())]): entry.spec for entry in plan.runs}
 

@@ -16,9 +16,6 @@ pytestmark = pytest.mark.virtual
 PLACES = ("", "@bottleneck", "@receiver")
 DELAY_US = 5_000
 STUDY = """\
-format: 2
-study: captured
-title: A flow that overflows a short queue
 algorithms: {standard: {cca: reno}}
 defaults: {flow: {from: client1, to: server, algorithm: standard, start: 100 ms, duration: 1500 ms}}
 experiments:

@@ -20,9 +20,6 @@ HOLD_US, RTT_US = 7_000, 20_000
 PAYLOAD_BITS = 8 * 1448
 SEGMENT_US, ACK_US = 8 * (1514 + 24) / 50, 8 * (66 + 24) / 50
 STUDY = """\
-format: 2
-study: example
-title: One flow where packets are held, and one between hosts whose cards and time for packets are stated
 algorithms: {standard: {cca: reno}}
 defaults: {flow: {from: client1, to: server, duration: 3 s}}
 experiments:

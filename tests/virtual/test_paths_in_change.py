@@ -24,9 +24,6 @@ time (s),rate (Mbit/s),rtt (ms)
 1.3,9,24
 """
 STUDY = """\
-format: 2
-study: example
-title: Paths that change
 algorithms: {standard: {cca: cubic}}
 defaults: {flow: {from: client1, to: server, duration: 6 s}}
 paths:

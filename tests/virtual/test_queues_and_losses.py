@@ -19,9 +19,6 @@ from longfat.spec.runspec import RunSpec
 pytestmark = pytest.mark.virtual
 
 STUDY = """\
-format: 2
-study: example
-title: Flows through queues, and over paths that lose packets or change their order
 algorithms: {standard: {cca: reno}}
 defaults: {flow: {from: client1, to: server, algorithm: standard, duration: 10 s}}
 paths:

@@ -15,9 +15,6 @@ from longfat.spec.runspec import RunSpec
 pytestmark = pytest.mark.virtual
 
 STUDY = """\
-format: 2
-study: small
-title: Small studies
 algorithms: {reno: {cca: reno}, cubic: {cca: cubic}, bbr: {cca: bbr}}
 paths:
   line: {kind: dumbbell, rate: 20 Mbit/s, host_rate: 1 Gbit/s, rtt: 40 ms, senders: 2}
@@ -166,10 +163,7 @@ def test_a_flow_has_all_that_a_fast_link_can_carry(
     assert 8e6 * acked / (last["t_us"] - first["t_us"]) == pytest.approx(rate_bps * payload, rel=slack)
 
 
-NARROW = """
-format: 2
-study: narrow
-title: Ten packets fill the path, and two its queue
+NARROW = """\
 stack: linux-2.4
 algorithms:
   reno: {cca: reno}
