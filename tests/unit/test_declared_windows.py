@@ -6,28 +6,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from manifests import keys_of, spec_of
+from manifests import HEAD, keys_of, spec_of
 
 from longfat.spec.network import buffers_bytes
 from longfat.spec.runspec import RunSpec
 
 STUDY = """\
-format: 2
-study: windows
-title: Windows
-algorithms: {{a: {{cca: reno}}}}
-hosts: {hosts}
-experiments:
   - id: one
     topology: {{kind: dumbbell, rate: 5 Mbit/s, rtt: 4 ms, senders: 2, receivers: 2}}
     flows:
-      - {{name: f, from: client1, to: server1, algorithm: a, duration: 1 s{first}}}
-      - {{name: g, from: client2, to: server2, algorithm: a, duration: 1 s{second}}}
+      - {{name: f, from: client1, to: server1, algorithm: standard, duration: 1 s{first}}}
+      - {{name: g, from: client2, to: server2, algorithm: standard, duration: 1 s{second}}}
+hosts: {hosts}
 """
 
 
 def text(hosts: str = "{}", first: str = "", second: str = "") -> str:
-    return STUDY.format(hosts=hosts, first=first, second=second)
+    return HEAD + STUDY.format(hosts=hosts, first=first, second=second)
 
 
 def limits(spec: RunSpec) -> set[tuple[str | None, str | None]]:

@@ -6,30 +6,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from manifests import keys_of, spec_of, study_of
+from manifests import HEAD, keys_of, spec_of, study_of
 
 from longfat.spec.network import lay_out
 
 STUDY = """\
-format: 2
-study: example
-title: An example
-algorithms: {{standard: {{cca: cubic}}}}
-hosts: {general}
-defaults:
-  flow: {{from: client1, to: server1, duration: 1 s, algorithm: standard}}
-experiments:
   - id: first
     topology: {{kind: {kind}}}
     hosts: {own}
-    flows: [{{name: f}}]
+    flows: [{{name: f, from: client1, to: server1, duration: 1 s, algorithm: standard}}]
+hosts: {general}
 """
 DUMBBELL = "dumbbell, rate: 10 Mbit/s, host_rate: 1 Gbit/s, rtt: 20 ms, senders: 3, receivers: 2"
 GRAPH = "graph, senders: [client1], receivers: [server1], links: [{between: [client1, server1], rate: 1 Gbit/s}]"
 
 
 def text(general: str = "{}", own: str = "{}", kind: str = DUMBBELL) -> str:
-    return STUDY.format(general=general, own=own, kind=kind)
+    return HEAD + STUDY.format(general=general, own=own, kind=kind)
 
 
 def test_long_segments_of_one_sender_are_refused_before_a_queue_that_counts_packets(tmp_path: Path) -> None:

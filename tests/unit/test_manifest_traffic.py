@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fabricated_results import make_results
-from manifests import keys_of, plan_of, problems_of, spec_of, study_of
+from manifests import HEAD, keys_of, plan_of, problems_of, spec_of, study_of
 
 from longfat.metrics.data import RunData
 from longfat.plan import estimate
@@ -77,15 +77,7 @@ def test_the_estimate_counts_the_users_requests_and_bytes(tmp_path: Path) -> Non
     assert few < many < more
 
 
-ALONE = """\
-format: 2
-study: alone
-title: No TCP flow
-profiles: {quick: {duration: 3 s}}
-experiments:
-  - id: only
-    topology: {kind: delay, rate: 10 Mbit/s, rtt: 40 ms}
-"""
+ALONE = HEAD + "  - id: only\n    topology: {kind: delay, rate: 10 Mbit/s, rtt: 40 ms}\n"
 UDP = "    udp: [{name: camera, from: client1, to: server, rate: 2 Mbit/s, start: 1 s, duration: 5 s}]\n"
 FLOW = "    flows: [{name: bulk, from: client1, to: server, algorithm: {cca: reno}, duration: 5 s}]\n"
 
@@ -103,7 +95,7 @@ def test_the_bottleneck_of_a_run_without_a_flow_is_that_of_its_routers(tmp_path:
     """A port of a host, slower or not, is none: a host has one interface."""
     dumbbell = "{kind: dumbbell, rate: 10 Mbit/s, rtt: 40 ms, senders: 2}"
     (tmp_path / "small").mkdir()
-    changes = (("{kind: delay, rate: 10 Mbit/s, rtt: 40 ms}", dumbbell), ("study: alone", "study: small"))
+    changes = (("{kind: delay, rate: 10 Mbit/s, rtt: 40 ms}", dumbbell), ("study: example", "study: small"))
     study_of(tmp_path / "small", ALONE + UDP, *changes)
     dataset = make_results(tmp_path / "small", tmp_path).dataset
     assert [run.status for run in dataset.runs] == ["ok"]

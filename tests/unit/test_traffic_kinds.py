@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from manifests import HEAD
 from reference_examples import examples, write_study
 
 from longfat.backends.protocol import FEATURES, Feature, needed
@@ -20,16 +21,10 @@ from longfat.study.study_schema import json_schema
 from longfat.study.traffic import SECTIONS, section_of
 
 MANIFEST = """\
-format: 2
-study: example
-title: One entry of a kind
-algorithms: {{reno: {{cca: reno}}}}
-experiments:
   - id: only
     topology: {{kind: dumbbell, rate: 10 Mbit/s, rtt: 40 ms, senders: 2}}
     {section}: [{entry}]
 {beside}
-profiles: {{quick: {{duration: 10 s}}}}
 """
 BESIDE = "    flows: [{name: beside, from: client2, to: server, algorithm: reno, duration: 60 s}]"
 
@@ -39,12 +34,12 @@ def manifest(kind: str, tmp_path: Path) -> Path:
     """A study with the example of the kind, and a flow next to it."""
     beside = "" if kind == "flows" else BESIDE
     text = MANIFEST.format(section=kind, entry=SECTIONS[kind].model.examples[0], beside=beside)
-    (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "study.yaml").write_text(HEAD.replace("standard", "reno") + text, encoding="utf-8")
     return tmp_path / "study.yaml"
 
 
-def planned(path: Path, profile: str = "paper") -> RunSpec:
-    return build_plan(load_study(path), profile=profile, pins={}).runs[0].spec
+def planned(path: Path) -> RunSpec:
+    return build_plan(load_study(path), profile="paper", pins={}).runs[0].spec
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
