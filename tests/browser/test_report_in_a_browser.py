@@ -22,6 +22,7 @@ from fabricated_results import CLAIMS, make_results, write_study
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from test_evaluate import FOLDER as BCP133
 from test_evaluate import invented
+from test_headlines import HEADLINES
 
 from longfat.cli.console import Output
 from longfat.cli.watch import watch
@@ -57,20 +58,6 @@ The paper asks whether a larger window gives more.
 
 ## Results
 **`far-too-much`** (273 Mb/s, not 9000). The window is the limit, and the paper's unit is a slip.
-"""
-
-
-HEADLINES = """\
-format: 2
-study: small
-question: Does a larger window give more?
-headlines:
-  - id: larger
-    statement: A larger window gives more.
-    paper: 1 MiB < 8 MiB
-    where: figure 1
-    here: "${goodput[delay, standard, window=8 MiB]} Mb/s"
-    claims: [window-limits]
 """
 
 
@@ -161,7 +148,7 @@ def test_the_first_screen_says_what_was_asked_and_answered(report: Page) -> None
     for place in (".question", ".answer", "#headlines", "#matrix", "#chart", ".trusted"):
         box = report.locator(place).bounding_box()
         assert box is not None and box["y"] < 900, place
-    expect(report.locator(".question")).to_have_text("Does a larger window give more?")
+    expect(report.locator(".question")).to_have_text("Does a larger window help?")
     expect(report.locator("#headlines")).to_contain_text("supported")
     expect(report.locator(".trusted")).to_contain_text("./just again small --sample")
 

@@ -12,6 +12,7 @@ from fabricated_results import judge_study, write_study
 from manifests import refused
 from own_metrics import own_metrics
 from tables_in_memory import run, tables
+from test_claims import HEAD, claim
 from test_claims import results as results
 
 from longfat.data.study_folder import StudyFolder
@@ -127,18 +128,8 @@ def test_without_a_point_there_is_no_verdict(over: Selection, value: float) -> N
         farthest(Pool(tables(RUNS, {"a": {"one": value}, "b": {"one": 0.0}})), over, lambda point: 100.0, "=")
 
 
-LAW = """\
-format: 2
-study: small
-claims:
-  - id: one
-    kind: law
-    statement: One.
-    paper: {where: RFC}
-    relation: RELATION
-"""
-DEVIATION = "    deviation: {reason: it is known, relation: INSTEAD}\n"
-GOODPUT = '"goodput[delay, standard, window=8 MiB] = %s"'
+DEVIATION = "deviation: {reason: it is known, relation: 'INSTEAD'}"
+GOODPUT = "goodput[delay, standard, window=8 MiB] = %s"
 
 
 @pytest.mark.parametrize(
@@ -154,8 +145,8 @@ GOODPUT = '"goodput[delay, standard, window=8 MiB] = %s"'
 def test_a_deviation_is_reported_only_where_it_was_found(
     results: Path, tmp_path: Path, law: str, instead: str | None, word: str, deviates: bool
 ) -> None:
-    deviation = DEVIATION.replace("INSTEAD", GOODPUT % instead) if instead else ""
-    claims = LAW.replace("RELATION", GOODPUT % law) + deviation
+    deviation = [DEVIATION.replace("INSTEAD", GOODPUT % instead)] if instead else []
+    claims = HEAD + claim("one", GOODPUT % law, "kind: law", *deviation)
     (found,) = judge_study(results, write_study(tmp_path, claims=claims))
     assert (found.verdict, found.deviation is not None) == (word, deviates)
 
@@ -172,5 +163,5 @@ def test_a_deviation_is_reported_only_where_it_was_found(
     ],
 )
 def test_points_stand_alone_before_one_law(over: Selection, tmp_path: Path, relation: str) -> None:
-    study = StudyFolder(write_study(tmp_path, claims=LAW.replace("RELATION", f'"{relation}"')))
+    study = StudyFolder(write_study(tmp_path, claims=HEAD + claim("one", relation, "kind: law")))
     assert {problem.key for problem in refused(lambda: study.claims)} == {"claims[0].relation[0]"}

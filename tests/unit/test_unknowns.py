@@ -9,6 +9,7 @@ import pytest
 from evidenced import copied, printed, repository
 from fabricated_results import MANIFEST as SMALL
 from manifests import problems_of
+from test_claims import HEAD, claim
 
 from longfat.backends.registry import open_backend
 from longfat.cli.evidence import identify_unknown, print_conditions
@@ -108,21 +109,8 @@ UNKNOWN = """\
 unknowns:
   way: {what: length of the way, default: 30 ms, between: [10 ms, 90 ms], source: a map}
 """
-CLAIM = """\
-format: 2
-study: small
-claims:
-  - id: fast
-    artifact: fig-1
-    statement: A window of 1 MiB gives more than 200 Mb/s.
-    paper: {where: figure 1}
-    relation: goodput[delay, standard, window=1 MiB] > 200
-  - id: drops
-    artifact: fig-2
-    statement: A drop takes half.
-    paper: {value: 0.5, where: figure 2}
-    relation: drop_ratio[one-drop, at=1500 ms] = 0.5
-"""
+FAST = claim("fast", "goodput[delay, standard, window=1 MiB] > 200")
+DROPS = claim("drops", "drop_ratio[one-drop, at=1500 ms] = 0.5", artifact="fig-2")
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +121,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         folder = repository(root, patch)
         text = SMALL.replace("rtt: 30 ms", 'rtt: "${way}"', 1).replace("experiments:\n", f"{UNKNOWN}experiments:\n")
         (folder / "study.yaml").write_text(text, encoding="utf-8")
-        (folder / "claims.yaml").write_text(CLAIM, encoding="utf-8")
+        (folder / "claims.yaml").write_text(HEAD + FAST + DROPS, encoding="utf-8")
         combination = Combination.of(open_backend("fake", {}).pins())
         write_baseline(begin([combination], {"a": "1"}, "2026-01-01"), root / FOLDER)
         return root, run()
