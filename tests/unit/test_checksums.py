@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from evidenced import change
 from fabricated_results import CLAIMS, MANIFEST, make_results, write_study
 from tiny_study import call
 
@@ -37,9 +38,7 @@ def edit_goodput(path: Path) -> None:
 
 
 def edit_verdict(path: Path) -> None:
-    text = path.read_text(encoding="ascii")
-    assert '"verdict": "reproduced"' in text
-    path.write_text(text.replace('"verdict": "reproduced"', '"verdict": "not reproduced"', 1), encoding="ascii")
+    change(path, '"verdict": "reproduced"', '"verdict": "not reproduced"')
 
 
 def edit_text(path: Path) -> None:
@@ -82,9 +81,7 @@ def test_no_package_is_made_from_verdicts_and_figures_of_another_study_file(
 
 def test_an_edited_lock_makes_no_dataset(results: Path) -> None:
     lock = results / "lock.json"
-    text = lock.read_text(encoding="ascii")
-    assert '"window":1048576' in text
-    lock.write_text(text.replace('"window":1048576', '"window":1048577', 1), encoding="ascii")
+    change(lock, '"window":1048576', '"window":1048577')
     refused = call("report", "small")
     assert (refused.exit_code, f"{lock} (changed)" in refused.stderr) == (3, True)
 

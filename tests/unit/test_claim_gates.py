@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from evidenced import change
 from fabricated_results import judge_study, write_study
 from test_claims import HEAD, claim, problems
 from test_claims import results as results
@@ -54,8 +55,7 @@ def test_repetitions_whose_medians_cannot_contradict_a_claim_are_a_warning(
         + "      - 'share[one-drop, flow=stream1] > 1'\n"
     )
     study = write_study(tmp_path, claims=HEAD + three.replace("relation: ", "relation:\n      - "), repetitions=2)
-    manifest = study / "study.yaml"
-    manifest.write_text(manifest.read_text().replace("experiments:", f"stated_repetitions: {stated}\nexperiments:", 1))
+    change(study / "study.yaml", "experiments:", f"stated_repetitions: {stated}\nexperiments:")
     found = [one for one in StudyFolder(study).warnings if "cannot contradict" in one.message]
     assert len(found) == (2 if needed else 0)
     assert all(f"`repetitions: {needed}`" in (one.hint or "") for one in found)

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
+from evidenced import change
 from fabricated_results import change_json, judge_study, make_results, write_study
 from manifests import refused
 from own_metrics import own_metrics
@@ -119,8 +120,7 @@ def test_a_verdict_follows_from_known_truth(results: Path, tmp_path: Path) -> No
 def test_a_count_is_open_while_values_of_the_study_have_no_runs(level: str, results: Path, tmp_path: Path) -> None:
     relation = f"count(goodput[delay, standard] >= 950 for window) {level}"
     study = write_study(tmp_path, claims=HEAD + claim("one", relation))
-    manifest = study / "study.yaml"
-    manifest.write_text(manifest.read_text().replace("[1 MiB, 8 MiB]", "[1 MiB, 8 MiB, 16 MiB]"), encoding="utf-8")
+    change(study / "study.yaml", "[1 MiB, 8 MiB]", "[1 MiB, 8 MiB, 16 MiB]")
     (found,) = judge_study(results, study)
     assert found.verdict == "undecided"
 
