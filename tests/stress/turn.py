@@ -11,12 +11,11 @@ import json
 import random
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from evidenced import with_evidence
+from evidenced import committed, with_evidence
 
 from longfat.evidence.criteria import YOUNGER
 from stress.commands import call
@@ -32,9 +31,7 @@ def prepare(work: Path, patch: pytest.MonkeyPatch) -> Callable[[random.Random], 
     whole, copy = work / "whole", work / "copy"
     with_evidence(whole, patch)
     patch.setenv("LONGFAT_ROOT", str(copy))
-    for words in (["init", "-q"], ["add", "experiments"], *([["commit", "-qm", "a", "--allow-empty"]] * 2)):
-        who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-        subprocess.run(["git", *who, *words], cwd=whole, check=True)
+    committed(whole)
 
     def play(chance: random.Random) -> str:
         shutil.copytree(whole, copy, symlinks=True)

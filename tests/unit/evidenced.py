@@ -86,7 +86,13 @@ def change(path: Path, before: str, after: str, count: int = 1) -> None:
     path.write_text(text.replace(before, after, count), encoding="ascii")
 
 
-def git(folder: Path, *arguments: str) -> None:
-    """Call git in a folder."""
+def git(folder: Path, *arguments: str) -> str:
+    """Call git in a folder; return its output."""
     who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+    return subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def committed(root: Path) -> None:
+    """Commit all files twice, so that the evidence has a parent commit."""
+    for arguments in (("init",), ("add", "experiments"), ("commit", "-m", "a"), ("commit", "--allow-empty", "-m", "b")):
+        git(root, *arguments)

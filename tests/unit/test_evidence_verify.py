@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from evidenced import change, file_of, git, printed
+from evidenced import change, committed, file_of, printed
 
 from longfat.cli.paths import repository_root
 from longfat.cli.reproduce import reproduce
@@ -112,12 +112,6 @@ def test_reproduce_shows_the_verdicts_of_the_evidence_first_and_compares_with_it
     assert outcome == [True]
     assert text.index("9 runs. Runs can decide 2 claims") < text.index("9 kept")
     assert "evidence: 9 of 9 runs" in text
-
-
-def committed(root: Path) -> None:
-    """Commit all files twice, so that the evidence has a parent commit."""
-    for arguments in (("init",), ("add", "experiments"), ("commit", "-m", "a"), ("commit", "--allow-empty", "-m", "b")):
-        git(root, *arguments)
 
 
 def test_a_row_that_is_new_since_the_parent_commit_is_drawn_first(evidence_study: Path, tmp_path: Path) -> None:

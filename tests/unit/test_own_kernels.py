@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from evidenced import git
 from manifests import changed
 from manifests import refused as problems_of
 from tiny_kernels import NAME, tiny_kernels
@@ -53,7 +53,6 @@ static const struct tcp_cc_param mine_params[] = {
 DEFINE_TCP_CC_PARAMS(mine);
 static struct tcp_congestion_ops tcp_mine = { .name = "mine" };
 """
-IDENTITY = ["-c", "user.name=A. U. Thor", "-c", "user.email=author@example.org"]
 PINS = {"backend": "virtual", "kernel": "k", "image": "i", "code": "c"}
 
 
@@ -239,10 +238,9 @@ def tree(kernels: Path, tmp_path: Path) -> Callable[[int], Tree]:
 
     def commit(sublevel: int) -> Tree:
         (source / "Makefile").write_text(f"VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = {sublevel}\n")
-        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", str(sublevel)]):
-            subprocess.run(["git", "-C", source, *IDENTITY, *words], check=True)
-        head = subprocess.check_output(["git", "-C", source, "rev-parse", "HEAD"], text=True)
-        return Tree(source, head.strip())
+        for words in (["init"], ["add", "."], ["commit", "-m", str(sublevel)]):
+            git(source, *words)
+        return Tree(source, git(source, "rev-parse", "HEAD").strip())
 
     return commit
 

@@ -34,10 +34,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         if run.experiment == "one-drop":
             change_json(record / "achieved.json", lambda data: data.update(memory_pressure=3))
 
-    def omitted(run: PlannedRun) -> bool:
-        return run.scenario.startswith("delay") and run.repetition == 2
-
-    study = analysed(folder, drawn=True, bend=bend, omit=omitted)
+    study = analysed(folder, drawn=True, bend=bend, omit=lambda run: run.experiment == "delay" and run.repetition == 2)
     draw_all(folder, StudyFolder(study))
     first = write_report(folder, StudyFolder(study)).read_bytes()
     assert write_report(folder, StudyFolder(study)).read_bytes() == first
