@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fabricated_results import make_results
+from manifests import HEAD, study_of
 from tables_in_memory import flow_row
 
 from longfat.data.opened import OpenedStudy
@@ -97,16 +98,12 @@ def test_growth_and_period_are_those_of_a_sawtooth() -> None:
 
 
 MANIFEST = """\
-format: 2
-study: small
-title: Flows that meet at a queue that marks
-algorithms: {standard: {cca: reno}, highspeed: {cca: highspeed}}
-experiments:
   - id: pairs
     topology: {kind: dumbbell, rate: 100 Mbit/s, host_rate: 10 Gbit/s, rtt: 30 ms, senders: 2, bottleneck_queue: {
                kind: red, limit: 900, min: 50, max: 150, probability: 10 %, ecn: true}}
     flows:
-      - {name: one, from: client1, to: server, algorithm: highspeed, duration: 3 s, streams: 2, start_jitter: 1 ms}
+      - {name: one, from: client1, to: server, algorithm: {cca: highspeed}, duration: 3 s, streams: 2,
+         start_jitter: 1 ms}
       - {name: two, from: client2, to: server, algorithm: standard, duration: 3 s, streams: 3, start_jitter: 1 ms}
     repetitions: 2
 """
@@ -115,7 +112,7 @@ experiments:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> OpenedStudy:
     folder = tmp_path_factory.mktemp("link")
-    (folder / "study.yaml").write_text(MANIFEST, encoding="utf-8")
+    study_of(folder, HEAD + MANIFEST)
     return make_results(folder, folder / "results")
 
 

@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 from fabricated_results import READ_BACK
-from manifests import HEAD, refused
+from manifests import HEAD, changed, refused, spec_of
 
 from longfat.backends import own_files
 from longfat.cli.run import files_of
 from longfat.data.study_folder import StudyFolder
 from longfat.guest.files import copy_file
-from longfat.plan import build_plan
 from longfat.spec.gates import Evidence
 from longfat.spec.runspec import Probes, Program, RunSpec
-from longfat.study.load import load_study
 from longfat.study.traffic import misses
 from longfat.study.traffic.programs import programs_left_their_files
 from longfat.system.errors import RigError, StudyError
@@ -37,11 +35,7 @@ OWN = (
 
 
 def spec(folder: Path, entry: str, *changes: tuple[str, str]) -> RunSpec:
-    for old, new in changes:
-        assert old in entry
-        entry = entry.replace(old, new)
-    (folder / "study.yaml").write_text(HEAD + MANIFEST.format(entry=entry), encoding="utf-8")
-    return build_plan(load_study(folder / "study.yaml"), profile="paper", pins={}).runs[0].spec
+    return spec_of(folder, HEAD + MANIFEST.format(entry=changed(entry, *changes)))
 
 
 def test_a_program_is_its_words_and_the_digests_of_its_files(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from manifests import HEAD
+from manifests import HEAD, spec_of
 from reference_examples import examples, write_study
 
 from longfat.backends.protocol import FEATURES, Feature, needed
@@ -30,21 +30,15 @@ BESIDE = "    flows: [{name: beside, from: client2, to: server, algorithm: reno,
 
 
 @pytest.fixture
-def manifest(kind: str, tmp_path: Path) -> Path:
-    """A study with the example of the kind, and a flow next to it."""
+def spec(kind: str, tmp_path: Path) -> RunSpec:
+    """The run of the example of the kind, and of a flow next to it."""
     beside = "" if kind == "flows" else BESIDE
     text = MANIFEST.format(section=kind, entry=SECTIONS[kind].model.examples[0], beside=beside)
-    (tmp_path / "study.yaml").write_text(HEAD.replace("standard", "reno") + text, encoding="utf-8")
-    return tmp_path / "study.yaml"
-
-
-def planned(path: Path) -> RunSpec:
-    return build_plan(load_study(path), profile="paper", pins={}).runs[0].spec
+    return spec_of(tmp_path, HEAD.replace("standard", "reno") + text)
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
-def test_the_example_of_a_kind_is_a_run_that_reads_back(kind: str, manifest: Path) -> None:
-    spec = planned(manifest)
+def test_the_example_of_a_kind_is_a_run_that_reads_back(kind: str, spec: RunSpec) -> None:
     (record,) = getattr(spec, kind)
     assert record in spec.sent
     assert section_of(record) is SECTIONS[kind]
@@ -53,12 +47,12 @@ def test_the_example_of_a_kind_is_a_run_that_reads_back(kind: str, manifest: Pat
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
-def test_a_backend_that_lacks_it_can_name_it(kind: str, manifest: Path) -> None:
+def test_a_backend_that_lacks_it_can_name_it(kind: str, spec: RunSpec) -> None:
     wanted = {KINDS[kind].what: KINDS[kind].what}
     drawn = {Feature.CLOCKS, Feature.PROCESSING}
-    found = {feature: words for feature, words in needed(planned(manifest)).items() if feature not in drawn}
+    found = {feature: words for feature, words in needed(spec).items() if feature not in drawn}
     assert found == (wanted if kind != "flows" else {})
-    assert set(needed(planned(manifest))) <= FEATURES
+    assert set(needed(spec)) <= FEATURES
 
 
 TOPOLOGIES = {"direct": topologies.Direct, "delay": topologies.Delay, "dumbbell": topologies.Dumbbell,
