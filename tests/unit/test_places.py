@@ -12,6 +12,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -144,3 +145,25 @@ def test_a_checkout_at_a_path_that_programs_misread_is_refused(machine: Machine,
     done = machine.start("check")
     assert done.returncode == 3 and "plain path" in done.stderr
     assert machine.calls() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.parametrize(("mode", "user"), [(0o700, 0), (0o755, 65534)])
+def test_ci_follows_the_pages_as_whoever_can_read_the_checkout(tmp_path: Path, mode: int, user: int) -> None:
+    for folder in (tmp_path, *list(tmp_path.parents)[:-2]):
+        if folder != Path(tempfile.gettempdir()):
+            folder.chmod(0o755)
+    checkout = tmp_path / "below/checkout"
+    (checkout / ".venv/bin").mkdir(parents=True)
+    (tmp_path / "below").chmod(mode)
+    for name in ("just", ".venv/bin/just"):
+        (checkout / name).write_text("#!/bin/sh\nid -u\n", encoding="ascii")
+        (checkout / name).chmod(0o755)
+    (tmp_path / "scratch/home").mkdir(parents=True)
+    text = (SOURCE.parent / ".ci/run").read_text(encoding="utf-8")
+    function = re.search(r"^follow\(\) .*?^}", text, re.M | re.S)
+    assert function is not None
+    own = {"scratch": str(tmp_path / "scratch"), "LONGFAT_CACHE": str(checkout)}
+    words = ["bash", "-euc", f"{function[0]}\nfollow"]
+    done = subprocess.run(words, cwd=checkout, env={**os.environ, **own}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{user}\n"), done.stderr
