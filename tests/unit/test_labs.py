@@ -171,6 +171,9 @@ def test_a_lab_comes_up_once_and_its_inventory_is_written_again(labs: Labs) -> N
     assert "nothing to do" in call("up", "libvirt", "--yes")
     assert labs.called[5:] == ["init", "plan", "output"]
     assert json.loads((folder / "inventory.json").read_text())["environment"] == "libvirt"
+    for other in ("7", "[]", "[" * 100_000):
+        (folder / "chosen.json").write_text(other)
+        assert "chosen.json: a generated file is damaged" in call("up", "libvirt", "--yes", status=3)
 
 
 def test_terraform_prints_colours_on_a_terminal_only(labs: Labs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,10 +210,8 @@ def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: py
         call("up", "libvirt", "--lab", name, "--yes")
     state = labs.folder / "old/terraform.tfstate"
     state.write_text(state.read_text().replace("2099", "2001"))
-    assert re.findall(r"^(old|own): .*(expired|no expiry)", call("list"), re.M) == [
-        ("old", "expired"),
-        ("own", "no expiry"),
-    ]
+    found = re.findall(r"^(old|own): .*(expired|no expiry)", call("list"), re.M)
+    assert found == [("old", "expired"), ("own", "no expiry")]
     call("sweep", status=3)
     assert state.exists()
     call("sweep", "--yes")
@@ -223,7 +224,8 @@ def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: py
     assert "owner m\\x1b[7me" in call("list")
     odd = labs.lab("odd") / "terraform.tfstate"
     tags = ('"a study"', json.dumps(TAGS | {"expires": "2031-04-05T06:07:08"}))
-    for damaged in ("", "{}", sound[:-1], *(sound.replace(json.dumps(TAGS), odd_tags) for odd_tags in tags)):
+    odd_tags = (sound.replace(json.dumps(TAGS), one) for one in tags)
+    for damaged in ("", "{}", "[" * 100_000, sound[:-1], *odd_tags):
         assert damaged != sound
         odd.write_text(damaged)
         for verb in ("up", "down"):
@@ -236,8 +238,7 @@ def test_a_local_lab_needs_no_variables_and_leaves_nothing(labs: Labs) -> None:
     call("up", "local", "--yes")
     folder = labs.folder / "local"
     variables = json.loads((folder / "chosen.json").read_text())
-    assert variables["ssh_public_key"] == "ssh-ed25519 AAAA"
-    assert len({host["ssh_port"] for host in variables["hosts"].values()}) == 3
+    assert (variables["ssh_public_key"], len({host["ssh_port"] for host in variables["hosts"].values()})) == (KEY, 3)
     assert oct(folder.stat().st_mode & 0o777) == "0o700"
     assert oct((folder / "id_ed25519").stat().st_mode & 0o777) == "0o600"
     call("down", "local", "--yes")

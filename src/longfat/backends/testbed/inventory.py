@@ -75,7 +75,7 @@ def load_inventory(file: Path, hint: str | None = None) -> dict[str, Any]:
         data = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise StudyError("no lab here: the inventory is missing", where=str(file), hint=hint) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StudyError(f"the lab's inventory is unreadable: {error}", where=str(file), hint=hint) from error
     if problems := tuple(Problem(str(file), None, key_text(path), message) for path, message in problems_of(data)):
         raise StudyError("the lab's inventory is invalid", problems=problems)

@@ -114,7 +114,7 @@ def read_state(folder: Path) -> Standing | None:
         return _standing(lab["environment"], tags, count)
     except FileNotFoundError:
         return _noted(folder / INVENTORY)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RigError(
             f"Terraform's state is unreadable, so the lab's machines are unknown ({type(error).__name__}: {error})",
             where=str(path),
@@ -128,7 +128,7 @@ def _noted(path: Path) -> Standing | None:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["environment"] == EXISTING:
             return _standing(EXISTING, data["tags"], len(data["hosts"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass  # `up` writes it again
     return None
 

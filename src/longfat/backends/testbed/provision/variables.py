@@ -129,10 +129,13 @@ def _check_names(source: Source, module: Path, chosen: Mapping[str, Any]) -> Col
 def read_json(path: Path) -> dict[str, Any]:
     """Return the JSON object of an earlier command, empty if there is no file. Raises RigError."""
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("not a JSON object")
+        return found
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RigError(
             f"a generated file is damaged: {error}", where=str(path), hint="remove it, and repeat"
         ) from error
