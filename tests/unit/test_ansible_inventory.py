@@ -112,6 +112,8 @@ def test_contradictions_and_files_outside_of_etc_are_refused(tmp_path: Path) -> 
     assert refused_keys(tmp_path, lab(*ends, machine("c", "router"))) == ["nics"]
     assert refused_keys(tmp_path, lab(*ends, paths={"two": {"round_trip_us": 1}})) == ["paths.two"]
     assert refused_keys(tmp_path, lab(filter={"/root/.bashrc": ""})) == ["filter"]
+    tags = {"study": "smoke", "owner": "me", "expires": "2041-02-30T06:00:00Z"}
+    assert refused_keys(tmp_path, lab(tags=tags)) == ["tags.expires"]
     for host in ends:
         host["nics"].append({**host["nics"][0], "link": "right"})
     assert refused_keys(tmp_path, lab(*ends)) == ["hosts[0].nics[1]", "hosts[1].nics[1]"]

@@ -114,7 +114,7 @@ def test_a_folder_of_labs_that_ssh_cannot_name_is_refused_before_anything_is_mad
         ("libvirt", '{"tags": {}, "hosts": {}, "link": {}}', ["image_url: ", "link: "]),
         ("existing", '{"tags": {},\n "hosts" {}}', ["lab.yaml:2:"]),
         ("existing", '{"tag": {}, "hosts": {"a": {"roles": "sender"}, "b": 7}}', ["tag: ", "tags: ", "roles: ", "b: "]),
-        ("existing", '{"tags": {}, "hosts": {"a": {"role": "sender"}}}', ["hosts.a.ssh: ", "hosts.a.nics: "]),
+        ("existing", '{"tags": {}, "hosts": {"a": {"ssh": {"address": [7]}, "b": 1}}}', ["a.b: ", "address: [7]"]),
         ("libvirt", json.dumps(VARIABLES | {"tags": TAGS | {"expires": PAST}}), [PAST]),
         *(
             ("libvirt", json.dumps(VARIABLES | {"tags": TAGS | {"expires": end}}), [f"yaml:1: tags.expires: {end!r}"])

@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from longfat.backends.testbed.folder import INVENTORY
 from longfat.study.schema.names import Path as Path_
@@ -19,6 +20,12 @@ from longfat.system.errors import Problem, StudyError
 
 WORKER = "worker"  # role of a machine that executes runs in virtual time; it has no links
 SCHEMA = HOME / "infra" / "inventory.schema.json"
+_WORDS = {
+    "contains": "a lab has workers only, or at least a sender and a receiver",
+    "anyOf": "neither mac nor pci is given, which names the card",
+    "minItems": "a sender, receiver or router has at least one link",
+    "maxItems": "a worker has no links",
+}
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,18 @@ def problems_of(data: Any) -> list[tuple[Path_, str]]:
     """Return path and message of each problem in an inventory."""
     schema = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
     faults = sorted(schema.iter_errors(data), key=lambda fault: fault.json_path)
-    return [(tuple(fault.absolute_path), fault.message) for fault in faults] or list(_contradictions(data))
+    found = dict.fromkeys((tuple(fault.absolute_path), _message(fault)) for fault in faults)
+    return list(found) or list(_contradictions(data))
+
+
+def _message(fault: ValidationError) -> str:
+    """Return the message of a violation of the schema, with the value as in JSON."""
+    given, rule, value = json.dumps(fault.instance), str(fault.validator), fault.validator_value
+    if rule in ("const", "enum", "type"):
+        return f"{given} is not allowed; allowed: {', '.join(value) if isinstance(value, list) else value}"
+    if rule == "pattern":
+        return f"{given} has another form than {value}"
+    return _WORDS.get(rule) or fault.message
 
 
 def _host(entry: dict[str, Any]) -> Host:
@@ -104,6 +122,10 @@ def _host(entry: dict[str, Any]) -> Host:
 
 def _contradictions(data: dict[str, Any]) -> Iterator[tuple[Path_, str]]:
     """Yield path and message of each problem that the schema cannot express."""
+    try:
+        datetime.fromisoformat(data["tags"]["expires"] or "2030-01-31T18:00:00Z")
+    except ValueError:
+        yield ("tags", "expires"), f"{data['tags']['expires']!r} is not in the calendar"
     names = [host["name"] for host in data["hosts"]]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield ("hosts",), f"two hosts have the name {name!r}"

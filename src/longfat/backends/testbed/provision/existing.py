@@ -25,7 +25,9 @@ def inventory_of(folder: Path) -> dict[str, Any]:
     """Return the inventory that the lab's variables describe. Raises StudyError with every problem."""
     source = read_variables(folder)
     stated, message = source.data, f"wrong variables of environment {EXISTING}"
-    refuse(source, [*_findings(stated)], message)
+    unknown = [*_unknown(stated)]
+    if findings := [*_findings(stated)]:
+        refuse(source, [*unknown, *findings], message)
     made: dict[str, Any] = {
         "format": 1,
         "environment": EXISTING,
@@ -37,16 +39,16 @@ def inventory_of(folder: Path) -> dict[str, Any]:
     made |= {"paths": {link: of for link, of in paths.items() if of}} if any(paths.values()) else {}
     _lay_tunnels(made["hosts"], sorted(link for link, of in links.items() if "tunnel" in of))
     problems = [Finding(_place(made, path), text) for path, text in problems_of(made)]
-    refuse(source, [*problems, *_shared_doors(made["hosts"])], message)
+    refuse(source, [*unknown, *problems, *_shared_doors(made["hosts"])], message)
     return made
 
 
 def _shared_doors(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
     """Yield a fault for each host with the address and port of an earlier one."""
-    names: dict[tuple[Any, Any], str] = {}
+    names: dict[str, str] = {}
     for host in hosts:
-        door = host["ssh"].get("address"), host["ssh"]["port"]
-        if door[0] and (other := names.setdefault(door, host["name"])) != host["name"]:
+        door = f"{host['ssh'].get('address')} {host['ssh']['port']}"
+        if "address" in host["ssh"] and (other := names.setdefault(door, host["name"])) != host["name"]:
             yield Finding(("hosts", host["name"], "ssh"), f"{other} has the same address and port")
 
 
@@ -70,22 +72,26 @@ def _place(made: Mapping[str, Any], path: Path_) -> Path_:
     return ("links", *path[1:]) if path[:1] == ("paths",) else path
 
 
+def _unknown(stated: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the unknown variables."""
+    for name in sorted(stated.keys() - {"hosts", "links", "tags"}):
+        yield Finding((name,), "unknown variable", nearest(name, ("hosts", "links", "tags")))
+    for name, host in sorted(_mapping(stated.get("hosts")).items()):
+        for key in sorted(_mapping(host).keys() - {*_HOST_KEYS}):
+            yield Finding(("hosts", name, key), "unknown variable", nearest(key, _HOST_KEYS))
+
+
 def _findings(stated: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield the faults that the inventory's schema cannot find."""
     for name in ("hosts", "tags"):
         if not isinstance(stated.get(name), dict):
             yield Finding((name,), "missing" if name not in stated else "not a mapping of names")
-    for name in sorted(stated.keys() - {"hosts", "links", "tags"}):
-        yield Finding((name,), "unknown variable", nearest(name, ("hosts", "links", "tags")))
-    hosts = stated.get("hosts")
-    for name, host in sorted(hosts.items()) if isinstance(hosts, dict) else ():
+    hosts = _mapping(stated.get("hosts"))
+    for name, host in sorted(hosts.items()):
         whole = isinstance(host, dict) and all(isinstance(host.get(key, {}), dict) for key in ("ssh", "nics"))
         if not whole or not all(isinstance(nic, dict) for nic in host.get("nics", {}).values()):
             yield Finding(("hosts", name), "not a mapping; ssh, nics and each card are mappings, too")
-            continue
-        for key in sorted(host.keys() - {*_HOST_KEYS}):
-            yield Finding(("hosts", name, key), "unknown variable", nearest(key, _HOST_KEYS))
-    yield from _link_findings(stated.get("links"), hosts if isinstance(hosts, dict) else {})
+    yield from _link_findings(stated.get("links"), hosts)
 
 
 def _link_findings(links: Any, hosts: Mapping[str, Any]) -> Iterator[Finding]:
