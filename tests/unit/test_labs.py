@@ -223,9 +223,8 @@ def test_labs_are_listed_and_those_past_their_expiry_swept(labs: Labs, capfd: py
     (labs.folder / "late/terraform.tfstate").write_text(sound.replace('"me"', '"m\\u001b[7me"'))
     assert "owner m\\x1b[7me" in call("list")
     odd = labs.lab("odd") / "terraform.tfstate"
-    tags = ('"a study"', json.dumps(TAGS | {"expires": "2031-04-05T06:07:08"}))
-    odd_tags = (sound.replace(json.dumps(TAGS), one) for one in tags)
-    for damaged in ("", "{}", "[" * 100_000, sound[:-1], *odd_tags):
+    odd_tags = '"a study"', json.dumps(TAGS | {"expires": "2031-04-05T06:07:08"})
+    for damaged in ("", "{}", "[" * 100_000, sound[:-1], *(sound.replace(json.dumps(TAGS), one) for one in odd_tags)):
         assert damaged != sound
         odd.write_text(damaged)
         for verb in ("up", "down"):
@@ -323,14 +322,14 @@ def starts(folder: Path) -> list[list[str]]:
 def test_a_lab_is_prepared_with_its_key_its_settings_and_the_kernel(playbook: Path, tmp_path: Path) -> None:
     (playbook / "id_ed25519").touch()
     (playbook / "settings.yml").write_text("data_plane_mtu: 9000\n")
-    call("provision", "libvirt", "--", "-C", "--diff")
+    call("provision", "libvirt", "--", "-vC", "--diff")
     assert starts(tmp_path) == [
         [
             *(f"{playbook}/inventory.json", str(playbook)),
             *("--private-key", f"{playbook}/id_ed25519"),
             *("--extra-vars", f"@{playbook}/settings.yml"),
             *("--extra-vars", '{"kernel_booted_package": "/cache/linux-image.deb"}'),
-            *("-C", "--diff"),
+            *("-vC", "--diff"),
         ]
     ]
     (playbook / "settings.yml").write_text("kernel_booted_package: ''\n")
@@ -342,7 +341,8 @@ def test_a_lab_is_prepared_with_its_key_its_settings_and_the_kernel(playbook: Pa
 def test_machines_are_looked_at_before_the_question_and_restart_only_after_it(tmp_path: Path) -> None:
     assert call("provision", "libvirt", status=2).startswith("2 machines restart")
     assert [words[-2:] for words in starts(tmp_path)] == [["--tags", "preflight"]]
-    assert "up to 2 machines" in call("provision", "libvirt", "--yes", "--", "--limit", "sender")
+    assert "--tags" in call("provision", "libvirt", "--yes", "--", "-Dt", "all", status=2)
+    assert "up to 2 machines" in call("provision", "libvirt", "--yes", "--", "--lim", "sender")
     assert [words[-2:] for words in starts(tmp_path)[1:]] == [["--tags", "preflight"], ["--skip-tags", "preflight"]]
 
 

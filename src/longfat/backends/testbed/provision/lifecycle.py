@@ -58,7 +58,10 @@ from longfat.system.store import holder
 
 ANSIBLE = INFRA / "ansible"
 KERNEL = "kernel_booted_package"
-IDLE = frozenset({"-C", "--check", "--syntax-check", "--list-hosts", "--list-tags", "--list-tasks"})  # change nothing
+# Options of ansible-playbook, which takes beginnings of names, and letters together. The idle ones change nothing.
+IDLE = re.compile(r"-[vDbkK]*C\w*|--(ch|sy|list-)[a-z-]*")
+LIMIT = re.compile(r"-[vDbkK]*l.*|--li.*")
+TAGS = re.compile(r"-[vDbkK]*t.*|--tag.*")
 LOOK = "preflight"  # tag of the tasks that check whether a machine can be prepared
 GENERATED = (PLAN, CHOSEN, GIVEN, INVENTORY, ANSIBLE_INVENTORY, KNOWN_HOSTS, STATE, f"{STATE}.backup")
 ROOT = Path(__file__).resolve().parents[5]
@@ -170,9 +173,11 @@ def provision(lab: Lab, options: Sequence[str], say: Say, confirm: Say) -> None:
     kernel = "" if workers else str(stated[-1] if stated else build_kernel(X86_64, say=say).path)
     if not workers and not stated:
         argv += ["--extra-vars", json.dumps({KERNEL: kernel})]
-    if kernel and not IDLE & {*options}:
+    if kernel and not any(map(IDLE.fullmatch, options)):
+        if any(map(TAGS.fullmatch, options)):
+            raise StudyError("these tasks would start before the question", where="--tags", hint="leave it out")
         _run_playbook(lab, [*argv, *options, "--tags", LOOK])
-        most = "up to " if any(option.startswith(("-l", "--limit")) for option in options) else ""
+        most = "up to " if any(map(LIMIT.fullmatch, options)) else ""
         confirm(f"{most}{len(hosts)} machines restart, unless {Path(kernel).name} runs there already")
         options = [*options, "--skip-tags", LOOK]
     with tempfile.TemporaryDirectory(prefix=".provision-", dir=lab.folder) as scratch:
