@@ -74,23 +74,25 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     assert caught.value.where == str(folder)
 
 
-@pytest.mark.parametrize("damaged", [True, False])
-def test_a_machine_is_set_up_from_a_whole_archive_only(machine: Machine, tmp_path: Path, damaged: bool) -> None:
+@pytest.mark.parametrize("fault", ["", "damaged", "a blank in LONGFAT_ARCHIVE", "a blank in TMPDIR"])
+def test_a_machine_is_set_up_from_a_whole_archive_only(machine: Machine, tmp_path: Path, fault: str) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "files/Packages").write_bytes(b"\n")
-    folder = archive_of(tmp_path / "files", "packages", tmp_path / "archive")
-    if damaged:
+    folder = archive_of(tmp_path / "files", "packages", tmp_path / ("an archive" if "ARCHIVE" in fault else "archive"))
+    scratch = tmp_path / ("\tscratch" if "TMPDIR" in fault else "scratch")
+    scratch.mkdir()
+    if fault == "damaged":
         (folder / "packages/Packages").write_bytes(b"changed\n")
     for name in ("mktemp", "mkdir", "rm"):
         (machine.programs / name).symlink_to(f"/usr/bin/{name}")
     machine.install("id", "echo 0")
     machine.install("apt-get", "cat /dev/null")
     machine.needs("gizmo nonesuch # why\n")
-    done = machine.start("check", LONGFAT_ARCHIVE=str(folder))
-    assert done.returncode == 3
-    assert ("damaged" in done.stderr) == damaged
+    done = machine.start("check", LONGFAT_ARCHIVE=str(folder), TMPDIR=str(scratch))
+    assert done.returncode == 3 and [*scratch.iterdir()] == []
+    assert all((word in done.stderr) == (word in fault) for word in ("damaged", "blank"))
     updates = [line for line in machine.calls() if line.startswith("apt-get") and line.endswith("update")]
-    assert ["-oDir::Etc::SourceList=" in line for line in updates] == ([] if damaged else [True])
+    assert ["-oDir::Etc::SourceList=" in line for line in updates] == ([] if fault else [True])
 
 
 def test_a_snapshot_selects_the_archive_of_a_day() -> None:
