@@ -176,7 +176,7 @@ def claims(study: str) -> str:
     width, height = COLUMN * columns, TOP + LINE * lines + 6
     size = f'width="{width}" height="{height}"'
     head = "claim; allowed and measured interval, each on its own scale (arrow: off it); paper, or allowed; here"
-    summary = f"{len(measured)} of {len(testable)} measured claims, laws and calibrated numbers"
+    summary = f"{len(measured)} of {len(testable)} claims that runs test"
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {size}>',

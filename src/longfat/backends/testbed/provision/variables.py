@@ -34,8 +34,6 @@ OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}")
 YEAR_HOURS = 8760
 END = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)  # as in infra/inventory.schema.json
 HOST = re.compile(r"(?:([A-Za-z_][\w.-]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*)(?::(\d{1,5}))?")
-
-
 _EXAMPLE = "`./just lab init ENVIRONMENT` writes a commented example"
 
 
